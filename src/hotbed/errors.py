@@ -1,0 +1,235 @@
+"""Every exception that Hotbed raises on purpose: one tree, each with a stable code.
+
+    Error                      internal            500
+    ├── InvalidRequest         invalid_request     400   what was asked makes no sense; nothing was run
+    │   ├── InvalidSeed        invalid_seed        400
+    │   ├── InvalidSpec        invalid_spec        400   a reward spec that cannot be graded
+    │   └── BadPath            bad_path            400
+    ├── Unauthorized           unauthorized        401
+    ├── Forbidden              forbidden           403
+    ├── NotFound               not_found           404
+    │   ├── UnknownTemplate    unknown_template    404
+    │   ├── FileMissing        file_not_found      404
+    │   └── UnknownRollout     unknown_rollout     404
+    ├── NotAFile               not_a_file          409   a directory, device or pipe where a regular file was asked for
+    ├── FileDenied             file_denied         403   the sandbox's own permissions refuse
+    ├── SandboxGone            session_gone        410   the sandbox ended: closed, expired, killed, or its node restarted
+    ├── TooLarge               too_large           413
+    ├── NoSpace                no_space            507   the sandbox's disk, or the node's
+    ├── AtCapacity             at_capacity         429   retryable, nothing was run
+    │   └── RateLimited        rate_limited        429
+    ├── Draining               draining            503   retryable elsewhere, nothing was run
+    ├── IsolationUnavailable   isolation_unavailable 503 this host cannot isolate at the level asked for
+    ├── TemplateFailed         template_failed     500   the template could not be made or died
+    ├── SandboxFailed          sandbox_failed      500   the sandbox could not be made
+    ├── GradingFailed          grading_failed      500   the judge failed; no reward was formed
+    ├── SnapshotUnsupported    snapshot_unsupported 409  what runs there cannot be carried; the message names it
+    ├── NodeUnavailable        node_unavailable    503   no node answers, retryable
+    ├── DeadlineExceeded       deadline_exceeded   504   the node did not answer in time
+    └── ProtocolError          protocol_error      502   an answer that is not ours
+
+A program that fails inside a sandbox is a result with a `status`, never one of these. An exception means that *we*
+failed, or that the request could not be served.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+
+class Error(Exception):
+    """Base of every exception this package raises on purpose."""
+
+    code: ClassVar[str] = "internal"
+    status: ClassVar[int] = 500
+    retryable: ClassVar[bool] = False
+    _by_code: ClassVar[dict[str, type[Error]]] = {}
+
+    def __init__(self, message: str = "", *, hint: str | None = None, retry_after_s: float | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+        self.retry_after_s = retry_after_s
+
+    def __init_subclass__(cls) -> None:
+        if "code" not in vars(cls) or cls.code in Error._by_code or cls.code == Error.code:
+            raise TypeError(f"{cls.__name__} needs a code of its own, not {cls.code!r}")
+        Error._by_code[cls.code] = cls
+
+    def __str__(self) -> str:
+        return f"{self.message} (hint: {self.hint})" if self.hint else self.message
+
+    def to_wire(self) -> dict[str, Any]:
+        """The error body: both envelopes of the published client at once, plus a hint."""
+        body: dict[str, Any] = {
+            "error": self.code,
+            "error_code": self.code,
+            "code": self.code,
+            "message": self.message or self.code,
+        }
+        if self.hint:
+            body["hint"] = self.hint
+        return body
+
+    @classmethod
+    def from_wire(
+        cls, code: str, message: str, *, hint: str | None = None, retry_after_s: float | None = None
+    ) -> Error:
+        """The exception that a wire body stands for. An unknown code gives the base class."""
+        return cls._by_code.get(code, Error)(message, hint=hint, retry_after_s=retry_after_s)
+
+
+class InvalidRequest(Error):
+    """The request makes no sense as it stands. Nothing was run."""
+
+    code, status = "invalid_request", 400
+
+
+class InvalidSeed(InvalidRequest):
+    """A seed is 64 hex characters, an int in [0, 2**256), or 32 bytes."""
+
+    code = "invalid_seed"
+
+
+class InvalidSpec(InvalidRequest):
+    """A reward spec that cannot be graded."""
+
+    code = "invalid_spec"
+
+
+class BadPath(InvalidRequest):
+    """A path that is not absolute, is empty, or holds a NUL."""
+
+    code = "bad_path"
+
+
+class Unauthorized(Error):
+    """No key, or one that is unknown, revoked or expired."""
+
+    code, status = "unauthorized", 401
+
+
+class Forbidden(Error):
+    """The key is good, but not for this."""
+
+    code, status = "forbidden", 403
+
+
+class NotFound(Error):
+    """No such thing, or not this tenant's."""
+
+    code, status = "not_found", 404
+
+
+class UnknownTemplate(NotFound):
+    """No template of that name."""
+
+    code = "unknown_template"
+
+
+class FileMissing(NotFound):
+    """No such file in the sandbox."""
+
+    code = "file_not_found"
+
+
+class UnknownRollout(NotFound):
+    """The ledger holds no such rollout."""
+
+    code = "unknown_rollout"
+
+
+class NotAFile(Error):
+    """A directory, device or pipe where a regular file was asked for."""
+
+    code, status = "not_a_file", 409
+
+
+class FileDenied(Error):
+    """The sandbox's own permissions refuse."""
+
+    code, status = "file_denied", 403
+
+
+class SandboxGone(Error):
+    """The sandbox ended: closed, expired, killed, or its node restarted."""
+
+    code, status = "session_gone", 410
+
+
+class TooLarge(Error):
+    """More bytes than the limit allows."""
+
+    code, status = "too_large", 413
+
+
+class NoSpace(Error):
+    """The disk is full: the sandbox's quota, or the node's."""
+
+    code, status = "no_space", 507
+
+
+class AtCapacity(Error):
+    """No slot is free right now. Nothing was run. Safe to retry."""
+
+    code, status, retryable = "at_capacity", 429, True
+
+
+class RateLimited(AtCapacity):
+    """Too many requests for this key. Safe to retry after the time named."""
+
+    code = "rate_limited"
+
+
+class Draining(Error):
+    """The node is shutting down and takes no new work. Nothing was run."""
+
+    code, status, retryable = "draining", 503, True
+
+
+class IsolationUnavailable(Error):
+    """This host cannot isolate at the level asked for. Nothing is ever run with less, silently."""
+
+    code, status = "isolation_unavailable", 503
+
+
+class TemplateFailed(Error):
+    """The template could not be made, or died."""
+
+    code, status = "template_failed", 500
+
+
+class SandboxFailed(Error):
+    """The sandbox could not be made."""
+
+    code, status = "sandbox_failed", 500
+
+
+class GradingFailed(Error):
+    """The judge failed. No reward was formed."""
+
+    code, status = "grading_failed", 500
+
+
+class SnapshotUnsupported(Error):
+    """What runs in the sandbox cannot be carried over; the message names it."""
+
+    code, status = "snapshot_unsupported", 409
+
+
+class NodeUnavailable(Error):
+    """No node answers."""
+
+    code, status, retryable = "node_unavailable", 503, True
+
+
+class DeadlineExceeded(Error):
+    """The node did not answer in time."""
+
+    code, status, retryable = "deadline_exceeded", 504, True
+
+
+class ProtocolError(Error):
+    """The other end answered something that is not our protocol."""
+
+    code, status = "protocol_error", 502

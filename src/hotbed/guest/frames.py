@@ -1,0 +1,177 @@
+"""Frames on a stream socket: a JSON header, raw bytes, and file descriptors that ride along.
+
+One frame is two unsigned 32-bit big-endian lengths, the header (a JSON object, UTF-8), then the body (any bytes). The
+lengths come first so that a reader can refuse a frame before it holds any of it; the body is raw so that output and
+files are never re-encoded. Descriptors (SCM_RIGHTS) arrive with the first byte of the frame that was sent with them.
+
+Both ends may be hostile to each other, so every length is capped and every header is checked to be an object. The
+`Decoder` does no I/O; `Connection` is its blocking driver, and the node drives the same decoder from its event loop.
+"""
+
+from __future__ import annotations
+
+import array
+import json
+import os
+import socket
+import struct
+from collections import deque
+from typing import Any, Deque, Dict, List, Optional, Sequence, Tuple
+
+Header = Dict[str, Any]
+Frame = Tuple[Header, bytes]
+
+HEADER_LIMIT = 8 << 20
+BODY_LIMIT = 512 << 20
+FDS_LIMIT = 253  # SCM_MAX_FD, include/net/scm.h
+
+_LENGTHS = struct.Struct("!II")
+_CHUNK = 1 << 16
+_encode = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
+_FDS_ROOM = socket.CMSG_SPACE(FDS_LIMIT * 4)
+
+
+class FrameError(ValueError):
+    """The bytes are not a frame, or one larger than its limit."""
+
+
+class Closed(EOFError):
+    """The other end is gone, between two frames or in the middle of one."""
+
+
+def pack(header: Header, body: bytes = b"") -> bytes:
+    """One frame as bytes. The header must be plain JSON data."""
+    head = _encode(header).encode("utf-8", "surrogatepass")
+    return b"".join((_LENGTHS.pack(len(head), len(body)), head, body))
+
+
+def send(sock: socket.socket, header: Header, body: bytes = b"", fds: Sequence[int] = ()) -> None:
+    """Send one frame on a blocking socket, descriptors with its first byte. Raises `Closed` when nobody reads."""
+    data = pack(header, body)
+    try:
+        if fds:
+            sent = socket.send_fds(sock, [data], list(fds)) if hasattr(socket, "send_fds") else _send_fds(sock, data, fds)
+            data = data[sent:]
+        if data:
+            sock.sendall(data)
+    except (BrokenPipeError, ConnectionResetError) as error:
+        raise Closed(str(error)) from None
+
+
+def _send_fds(sock: socket.socket, data: bytes, fds: Sequence[int]) -> int:
+    """`socket.send_fds` came with Python 3.9."""
+    return sock.sendmsg([data], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", fds))])
+
+
+class Decoder:
+    """Bytes in, frames out. Refuses what exceeds its limits before holding it."""
+
+    def __init__(self, *, header_limit: int = HEADER_LIMIT, body_limit: int = BODY_LIMIT) -> None:
+        self._buffer = bytearray()
+        self._header_limit = header_limit
+        self._body_limit = body_limit
+
+    def feed(self, data: bytes) -> None:
+        """Add what was received."""
+        self._buffer += data
+
+    def pending(self) -> bool:
+        """Whether a frame has begun and not ended."""
+        return bool(self._buffer)
+
+    def missing(self) -> int:
+        """How many bytes the frame at hand still lacks (at least 1), so that a reader can ask for them at once."""
+        return max(1, self._size() - len(self._buffer))
+
+    def _size(self) -> int:
+        if len(self._buffer) < _LENGTHS.size:
+            return _LENGTHS.size
+        head, body = _LENGTHS.unpack_from(self._buffer)
+        if head > self._header_limit or body > self._body_limit:
+            raise FrameError(
+                f"frame of {head}+{body} bytes exceeds the limit of {self._header_limit}+{self._body_limit}"
+            )
+        return _LENGTHS.size + int(head) + int(body)
+
+    def next(self) -> Optional[Frame]:
+        """The next whole frame, or None until more is fed."""
+        if len(self._buffer) < _LENGTHS.size:
+            return None
+        size = self._size()
+        if len(self._buffer) < size:
+            return None
+        head = _LENGTHS.size + _LENGTHS.unpack_from(self._buffer)[0]
+        header = parse_header(bytes(self._buffer[_LENGTHS.size : head]))
+        body = bytes(self._buffer[head:size])
+        if len(self._buffer) == size:
+            self._buffer = bytearray()  # gives a large body's memory back at once
+        else:
+            del self._buffer[:size]
+        return header, body
+
+
+def parse_header(data: bytes) -> Header:
+    """A header's JSON, checked to be an object."""
+    try:
+        header = json.loads(data.decode("utf-8", "surrogatepass"))
+    except (ValueError, RecursionError) as error:
+        raise FrameError(f"frame header is not JSON: {error}") from None
+    if type(header) is not dict:
+        raise FrameError(f"frame header is a {type(header).__name__}, not an object")
+    return header
+
+
+class Connection:
+    """Whole frames over a blocking stream socket, with the descriptors that came along."""
+
+    def __init__(self, sock: socket.socket, *, header_limit: int = HEADER_LIMIT, body_limit: int = BODY_LIMIT) -> None:
+        self.sock = sock
+        self._decoder = Decoder(header_limit=header_limit, body_limit=body_limit)
+        self._fds: Deque[int] = deque()
+
+    def fileno(self) -> int:
+        """The socket's descriptor, for poll."""
+        return self.sock.fileno()
+
+    def send(self, header: Header, body: bytes = b"", fds: Sequence[int] = ()) -> None:
+        """Send one frame."""
+        send(self.sock, header, body, fds)
+
+    def buffered(self) -> bool:
+        """Whether bytes of a further frame were already received: poll would not tell."""
+        return self._decoder.pending()
+
+    def receive(self) -> Tuple[Header, bytes, List[int]]:
+        """Wait for one frame. The caller owns the descriptors. Raises `Closed`, `FrameError`, or the socket's timeout."""
+        while True:
+            frame = self._decoder.next()
+            if frame is not None:
+                fds, self._fds = list(self._fds), deque()
+                return frame[0], frame[1], fds
+            self._fill()
+
+    def _fill(self) -> None:
+        want = max(_CHUNK, min(self._decoder.missing(), 1 << 20))
+        try:
+            data, ancillary, _, _ = self.sock.recvmsg(want, _FDS_ROOM, socket.MSG_CMSG_CLOEXEC)
+        except ConnectionResetError as error:
+            raise Closed(str(error)) from None
+        self._fds.extend(unpack_fds(ancillary))
+        if not data:
+            raise Closed("the other end closed the socket")
+        self._decoder.feed(data)
+
+    def close(self) -> None:
+        """Close the socket and any descriptor that nobody took. Idempotent."""
+        while self._fds:
+            os.close(self._fds.popleft())
+        self.sock.close()
+
+
+def unpack_fds(ancillary: Sequence[Tuple[int, int, bytes]]) -> List[int]:
+    """The descriptors in recvmsg's ancillary data."""
+    fds = array.array("i")
+    for level, kind, data in ancillary:
+        if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
+            fds.frombytes(data[: len(data) - len(data) % fds.itemsize])
+    return list(fds)

@@ -1,0 +1,1 @@
+"""Making and killing sandboxes on Linux."""
