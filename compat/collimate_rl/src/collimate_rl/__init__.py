@@ -1,0 +1,1 @@
+"""An alias of Hotbed under the name `collimate_rl`."""

@@ -1,0 +1,1 @@
+"""Verdicts from plain data: pure, no I/O."""

@@ -1,0 +1,1 @@
+"""What a node remembers and promises: sessions, leases, capacity."""

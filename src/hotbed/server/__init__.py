@@ -1,0 +1,1 @@
+"""The node over HTTP: one resource a file, composed in app.py."""
