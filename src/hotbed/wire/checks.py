@@ -1,0 +1,57 @@
+"""Checks that both ends make on the same fields, so that a mistake is named before it travels."""
+
+from __future__ import annotations
+
+import math
+import re
+import secrets
+
+from hotbed.errors import BadPath, InvalidRequest, InvalidSeed
+
+_SEED = re.compile(r"[0-9a-fA-F]{64}")
+_SEED_HINT = "a seed is 64 hex characters, an int in [0, 2**256), or 32 bytes"
+
+
+def require(condition: bool, message: str, hint: str | None = None) -> None:
+    """Raise `InvalidRequest` unless the condition holds."""
+    if not condition:
+        raise InvalidRequest(message, hint=hint)
+
+
+def require_positive(name: str, value: float | None) -> None:
+    """Refuse a number that is not finite and above 0. None means "not given"."""
+    if value is None:
+        return
+    number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    require(number and math.isfinite(value) and value > 0, f"{name} must be a number above 0, not {value!r}")
+
+
+def require_path(path: str) -> None:
+    """Refuse a path that cannot name a file in a sandbox."""
+    if not isinstance(path, str) or not path.startswith("/"):
+        raise BadPath(f"path {path!r} is not absolute", hint="give it as /work/name")
+    if "\0" in path or len(path.encode("utf-8", "surrogatepass")) >= 4096:
+        raise BadPath(f"path {path[:64]!r} is not usable", hint="paths hold no NUL and stay below 4096 bytes")
+
+
+def require_seed(seed: str | None) -> None:
+    """Refuse a seed that is not 64 hex characters. None means "draw one"."""
+    if seed is not None and not (isinstance(seed, str) and _SEED.fullmatch(seed)):
+        raise InvalidSeed(f"seed {str(seed)[:80]!r} is not 64 hex characters", hint=_SEED_HINT)
+
+
+def seed_text(seed: str | int | bytes) -> str:
+    """The one wire form of a seed that a user gave in any of its forms."""
+    if isinstance(seed, int) and not isinstance(seed, bool) and 0 <= seed < 1 << 256:
+        return f"{seed:064x}"
+    if isinstance(seed, (bytes, bytearray)) and len(seed) == 32:
+        return bytes(seed).hex()
+    if isinstance(seed, str):
+        require_seed(seed)
+        return seed.lower()
+    raise InvalidSeed(f"seed {seed!r} is not usable", hint=_SEED_HINT)
+
+
+def fresh_seed() -> str:
+    """A seed nobody can guess."""
+    return secrets.token_hex(32)

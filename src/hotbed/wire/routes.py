@@ -1,0 +1,105 @@
+"""The one table of routes, read by the server to serve and by the SDK to call."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote
+
+from hotbed.wire import execs, health, sandboxes, templates
+
+LEASE_HEADER = "x-hotbed-lease"
+NDJSON = "application/x-ndjson"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Route:
+    """One operation. `request` and `reply` are wire types; None means no body, or one that is not JSON."""
+
+    name: str
+    method: str
+    path: str
+    request: type[Any] | None = None
+    reply: type[Any] | None = None
+    status: int = 200
+
+    def url(self, **segments: str) -> str:
+        """The path with its `{segments}` filled in, each percent-encoded."""
+        return self.path.format(**{name: quote(value, safe="") for name, value in segments.items()})
+
+
+HEALTH = Route(name="health", method="GET", path="/v1/health", reply=health.Health)
+CAPABILITIES = Route(name="capabilities", method="GET", path="/v1/capabilities")
+STATS = Route(name="stats", method="GET", path="/v1/stats")
+HOLD_LEASE = Route(name="hold_lease", method="GET", path="/v1/leases/hold")
+
+CREATE_TEMPLATE = Route(
+    name="create_template",
+    method="POST",
+    path="/v1/templates",
+    request=templates.CreateTemplate,
+    reply=templates.TemplateRow,
+    status=201,
+)
+LIST_TEMPLATES = Route(name="list_templates", method="GET", path="/v1/templates", reply=templates.TemplateList)
+GET_TEMPLATE = Route(name="get_template", method="GET", path="/v1/templates/{name}", reply=templates.TemplateRow)
+
+CREATE_SANDBOX = Route(
+    name="create_sandbox",
+    method="POST",
+    path="/v1/sandboxes",
+    request=sandboxes.CreateSandbox,
+    reply=sandboxes.SandboxCreated,
+    status=201,
+)
+LIST_SANDBOXES = Route(name="list_sandboxes", method="GET", path="/v1/sandboxes", reply=sandboxes.SandboxList)
+GET_SANDBOX = Route(name="get_sandbox", method="GET", path="/v1/sandboxes/{id}", reply=sandboxes.SandboxRow)
+DELETE_SANDBOX = Route(name="delete_sandbox", method="DELETE", path="/v1/sandboxes/{id}", reply=sandboxes.Deleted)
+
+EXEC = Route(
+    name="exec",
+    method="POST",
+    path="/v1/sandboxes/{id}/exec",
+    request=execs.ExecRequest,
+    reply=execs.ExecResponse,
+)
+ROLLOUT = Route(
+    name="rollout",
+    method="POST",
+    path="/v1/rollouts",
+    request=execs.RolloutRequest,
+    reply=execs.ExecResponse,
+)
+
+PUT_FILE = Route(name="put_file", method="PUT", path="/v1/sandboxes/{id}/files", reply=sandboxes.FileWritten)
+GET_FILE = Route(name="get_file", method="GET", path="/v1/sandboxes/{id}/files")
+FILE_OPERATION = Route(
+    name="file_operation",
+    method="POST",
+    path="/v1/sandboxes/{id}/files",
+    request=sandboxes.FileOperation,
+    reply=sandboxes.FileAnswer,
+)
+PUT_TREE = Route(name="put_tree", method="PUT", path="/v1/sandboxes/{id}/tar", reply=sandboxes.TreeWritten)
+GET_TREE = Route(name="get_tree", method="GET", path="/v1/sandboxes/{id}/tar")
+
+ROUTES: tuple[Route, ...] = (
+    HEALTH,
+    CAPABILITIES,
+    STATS,
+    HOLD_LEASE,
+    CREATE_TEMPLATE,
+    LIST_TEMPLATES,
+    GET_TEMPLATE,
+    CREATE_SANDBOX,
+    LIST_SANDBOXES,
+    GET_SANDBOX,
+    DELETE_SANDBOX,
+    EXEC,
+    ROLLOUT,
+    PUT_FILE,
+    GET_FILE,
+    FILE_OPERATION,
+    PUT_TREE,
+    GET_TREE,
+)
