@@ -1,0 +1,27 @@
+"""What every test gets: a clean environment, and the markers that depend on where it runs."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+_ESCAPE = Path(__file__).parent / "escape"
+_OURS = ("HOTBED_", "COLLIMATE_", "BOLTZLABS_")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Skip what needs root when we are not, and mark the escape tests as such."""
+    for item in items:
+        if _ESCAPE in item.path.parents:
+            item.add_marker(pytest.mark.escape)
+        if item.get_closest_marker("root") and os.geteuid() != 0:
+            item.add_marker(pytest.mark.skip(reason="needs to be root"))
+
+
+@pytest.fixture(autouse=True)
+def clean_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No setting of the person who runs the tests reaches them."""
+    for name in [name for name in os.environ if name.startswith(_OURS)]:
+        monkeypatch.delenv(name)

@@ -1,0 +1,35 @@
+"""The repository as the meta tests see it."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+SRC = ROOT / "src"
+PACKAGE = SRC / "hotbed"
+
+
+def python_files(*tops: Path) -> list[Path]:
+    """Every Python file below these directories, in order."""
+    return sorted(file for top in tops for file in top.rglob("*.py"))
+
+
+def named(path: Path) -> str:
+    """A path as it is written in ledgers and messages."""
+    return path.relative_to(ROOT).as_posix()
+
+
+def parsed(path: Path) -> ast.Module:
+    """The syntax tree of a file."""
+    return ast.parse(path.read_text(), filename=str(path))
+
+
+def imports(tree: ast.Module) -> Iterator[tuple[int, int, str]]:
+    """(line, relative level, module) of every import, wherever it stands in the file."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from ((node.lineno, 0, alias.name) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield node.lineno, node.level, node.module or ""
