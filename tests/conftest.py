@@ -20,8 +20,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.skip(reason="needs to be root"))
 
 
+@pytest.fixture(scope="session")
+def runtime_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where this run's node lives, so that tests never meet the node of the person who runs them."""
+    return tmp_path_factory.mktemp("node")
+
+
 @pytest.fixture(autouse=True)
-def clean_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+def clean_environment(monkeypatch: pytest.MonkeyPatch, runtime_dir: Path) -> None:
     """No setting of the person who runs the tests reaches them."""
     for name in [name for name in os.environ if name.startswith(_OURS)]:
         monkeypatch.delenv(name)
+    monkeypatch.setenv("HOTBED_RUNTIME_DIR", str(runtime_dir))
