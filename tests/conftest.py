@@ -6,9 +6,15 @@ import os
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 _ESCAPE = Path(__file__).parent / "escape"
 _OURS = ("HOTBED_", "COLLIMATE_", "BOLTZLABS_")
+
+# No deadline: how long an example takes says more about the machine's other work. In CI the examples are the same each
+# time, so that a red run can be repeated.
+settings.register_profile("hotbed", deadline=None, derandomize="CI" in os.environ)
+settings.load_profile("hotbed")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
