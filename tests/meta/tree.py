@@ -27,9 +27,24 @@ def parsed(path: Path) -> ast.Module:
 
 
 def imports(tree: ast.Module) -> Iterator[tuple[int, int, str]]:
-    """(line, relative level, module) of every import, wherever it stands in the file."""
+    """(line, relative level, module) of every import, wherever it stands, unless the code goes on without it."""
+    spared = set(optional(tree))
     for node in ast.walk(tree):
+        if node in spared:
+            continue
         if isinstance(node, ast.Import):
             yield from ((node.lineno, 0, alias.name) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             yield node.lineno, node.level, node.module or ""
+
+
+def optional(tree: ast.Module) -> Iterator[ast.AST]:
+    """The statements whose ImportError is caught on the spot."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Try) and any(catches_import_error(handler) for handler in node.handlers):
+            yield from node.body
+
+
+def catches_import_error(handler: ast.ExceptHandler) -> bool:
+    """Whether a handler is `except ImportError`."""
+    return isinstance(handler.type, ast.Name) and handler.type.id == "ImportError"
