@@ -1,0 +1,144 @@
+"""System calls that the standard library lacks, through ctypes.
+
+Everything goes through libc's `syscall` with six machine words, so that a call costs no conversion of its own and a
+template can warm the one path that all of them share. The numbers are those of x86_64; `SUPPORTED` says whether they
+mean anything here, and nothing below may be called where they do not.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import platform
+import struct
+from typing import Optional, Union
+
+CLONE_NEWNS = 0x00020000
+CLONE_NEWCGROUP = 0x02000000
+CLONE_NEWUTS = 0x04000000
+CLONE_NEWIPC = 0x08000000
+CLONE_NEWUSER = 0x10000000
+CLONE_NEWPID = 0x20000000
+CLONE_NEWNET = 0x40000000
+
+MS_RDONLY = 1
+MS_NOSUID = 2
+MS_NODEV = 4
+MS_NOEXEC = 8
+MS_REMOUNT = 32
+MS_BIND = 4096
+MS_REC = 16384
+MS_PRIVATE = 1 << 18
+MNT_DETACH = 2
+
+PR_SET_PDEATHSIG = 1
+PR_SET_DUMPABLE = 4
+PR_CAPBSET_DROP = 24
+PR_SET_NO_NEW_PRIVS = 38
+PR_CAP_AMBIENT = 47
+PR_CAP_AMBIENT_CLEAR_ALL = 4
+
+NR_PIVOT_ROOT = 155
+NR_PRCTL = 157
+NR_MOUNT = 165
+NR_UMOUNT2 = 166
+NR_CAPSET = 126
+NR_UNSHARE = 272
+NR_SETNS = 308
+NR_SECCOMP = 317
+NR_PIDFD_SEND_SIGNAL = 424
+NR_PIDFD_OPEN = 434
+NR_CLOSE_RANGE = 436
+
+SUPPORTED = platform.machine() == "x86_64"
+
+_Word = Union[int, bytes, None]
+
+_libc = ctypes.CDLL(None, use_errno=True)
+_syscall = _libc.syscall
+_syscall.restype = ctypes.c_long
+_syscall.argtypes = [ctypes.c_long] + [ctypes.c_void_p] * 6
+
+# struct __user_cap_header_struct (version 3, this thread) and two all-zero __user_cap_data_struct: capabilities(7).
+_CAP_HEADER = struct.pack("Ii", 0x20080522, 0)
+_CAP_NONE = bytes(24)
+
+
+def call(
+    number: int, a: _Word = 0, b: _Word = 0, c: _Word = 0, d: _Word = 0, e: _Word = 0, f: _Word = 0
+) -> int:
+    """One system call. Raises `OSError` with its errno."""
+    result = _syscall(number, a, b, c, d, e, f)
+    if result == -1:
+        code = ctypes.get_errno()
+        raise OSError(code, os.strerror(code))
+    return int(result)
+
+
+def unshare(flags: int) -> None:
+    """Leave the namespaces named by flags for new ones."""
+    call(NR_UNSHARE, flags)
+
+
+def setns(fd: int, kind: int) -> None:
+    """Enter the namespace that fd names."""
+    call(NR_SETNS, fd, kind)
+
+
+def mount(source: Optional[bytes], target: bytes, fstype: Optional[bytes], flags: int, data: Optional[bytes]) -> None:
+    """mount(2)."""
+    call(NR_MOUNT, source, target, fstype, flags, data)
+
+
+def umount(target: bytes, flags: int = MNT_DETACH) -> None:
+    """umount2(2), lazily unless told otherwise."""
+    call(NR_UMOUNT2, target, flags)
+
+
+def pivot_root(new: bytes, old: bytes) -> None:
+    """pivot_root(2)."""
+    call(NR_PIVOT_ROOT, new, old)
+
+
+def prctl(option: int, a: int = 0, b: int = 0, c: int = 0, d: int = 0) -> int:
+    """prctl(2)."""
+    return call(NR_PRCTL, option, a, b, c, d)
+
+
+def drop_capabilities() -> None:
+    """Empty the effective, permitted, inheritable and, with them, the ambient set of this thread."""
+    call(NR_CAPSET, _CAP_HEADER, _CAP_NONE)
+
+
+def empty_bounding_set() -> None:
+    """Give up, for this process and all its descendants, every capability that an exec could bring back."""
+    for capability in range(64):
+        try:
+            prctl(PR_CAPBSET_DROP, capability)
+        except OSError:  # EINVAL past the last one this kernel knows
+            return
+
+
+def close_from(lowest: int) -> None:
+    """Close every descriptor from `lowest` up, in one call where the kernel has it (Linux 5.9)."""
+    try:
+        call(NR_CLOSE_RANGE, lowest, 0xFFFFFFFF, 0)
+    except OSError:
+        os.closerange(lowest, os.sysconf("SC_OPEN_MAX"))
+
+
+def pidfd_open(pid: int) -> int:
+    """A descriptor that stands for a process for as long as it exists and beyond."""
+    return call(NR_PIDFD_OPEN, pid, 0)
+
+
+def pidfd_kill(pidfd: int, signal: int) -> None:
+    """Signal exactly the process that the descriptor stands for."""
+    call(NR_PIDFD_SEND_SIGNAL, pidfd, signal)
+
+
+def install_filter(program: bytes) -> None:
+    """Add a seccomp filter to this thread for good. The program is an array of struct sock_filter."""
+    buffer = ctypes.create_string_buffer(program, len(program))
+    prog = struct.pack("HxxxxxxQ", len(program) // 8, ctypes.addressof(buffer))  # struct sock_fprog
+    call(NR_SECCOMP, 1, 0, prog)  # SECCOMP_SET_MODE_FILTER

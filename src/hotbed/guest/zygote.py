@@ -1,0 +1,265 @@
+"""The template process: a warm interpreter that does nothing but fork sandboxes.
+
+It is pid 1 of its own pid namespace and has exec-ed inside its own user namespace, so it holds every capability there
+and none outside; the death of either end of its control channel ends it and, with it, every sandbox below it. It has
+one thread, no event loop, and never sees a payload: a spawn message names descriptors, and the request travels on the
+sandbox's own socket. Whatever it holds, every later fork can read, so it holds nothing of any client.
+
+Start: read one config message, import what is to be warm, rehearse the fork's path (a first run of anything costs
+hundreds of page faults, and every fork would pay them again), give up what no fork needs, freeze the heap, serve.
+
+Control channel (SEQPACKET, JSON, descriptors by SCM_RIGHTS), node to template: `fork` with a batch of boxes and, for
+each, its descriptors in order (the agent's socket, then cgroup.procs files); `kill` with a box's id. Template to node:
+`ready` or `broken` once, then `exit` per sandbox when it has been reaped, or `failed` if the fork itself did not work.
+"""
+
+from __future__ import annotations
+
+import gc
+import importlib
+import json
+import os
+import select
+import signal
+import socket
+import sys
+import time
+import traceback
+from typing import Any, Dict, List, NoReturn, Optional, Tuple
+
+from . import frames, isolate, kernel, networks, rehearsal
+
+CONTROL = 3
+MESSAGE_LIMIT = 1 << 16
+_AGENT_SOCKET = 3
+_FDS_ROOM = socket.CMSG_SPACE(frames.FDS_LIMIT * 4)
+_IDLE_MS = 2.0
+ISOLATION_FAILED = 97
+AGENT_FAILED = 98
+
+
+class Child:
+    """A living sandbox as its template sees it."""
+
+    __slots__ = ("id", "network", "pid", "pidfd")
+
+    def __init__(self, box_id: int, pid: int, pidfd: int, network: networks.Network) -> None:
+        self.id = box_id
+        self.pid = pid
+        self.pidfd = pidfd
+        self.network = network
+
+
+class Zygote:
+    """Serves one control channel until its end."""
+
+    def __init__(self, control: socket.socket, config: Dict[str, Any], agent: Any) -> None:
+        self._control = control
+        self._config = config
+        self._agent = agent
+        self._isolator = isolate.Isolator(config["attached"])
+        self._pool = networks.NetworkPool(config["networks"])
+        self._home = os.open("/proc/self/ns/pid", os.O_RDONLY | os.O_CLOEXEC)
+        self._null = os.open("/dev/null", os.O_RDWR | os.O_CLOEXEC)
+        self._children: Dict[int, Child] = {}  # by pidfd
+        self._by_id: Dict[int, Child] = {}
+        self._poll = select.epoll()
+        self._poll.register(control.fileno(), select.EPOLLIN)
+
+    def warm(self) -> None:
+        """Run the path of a fork, so that forks find it warm."""
+        self._pool.fill_one()
+        rehearsal.run(self._isolator, self._pool)
+        warm = getattr(self._agent, "warm", None)
+        if warm is not None:
+            warm()
+
+    def serve(self) -> NoReturn:
+        """Fork, reap and report until the control channel ends."""
+        while True:
+            events = self._poll.poll(0 if self._wants_networks() else -1)
+            if not events and not self._fill():
+                continue
+            for fd, _ in events:
+                if fd == CONTROL:
+                    self._receive()
+                else:
+                    self._reap(fd)
+
+    def _wants_networks(self) -> bool:
+        return len(self._pool) < self._pool.size
+
+    def _fill(self) -> bool:
+        """Make one network namespace if nothing has been asked for a moment."""
+        if self._poll.poll(_IDLE_MS / 1000):
+            return False
+        return self._pool.fill_one()
+
+    def _receive(self) -> None:
+        try:
+            data, ancillary, _, _ = self._control.recvmsg(MESSAGE_LIMIT, _FDS_ROOM, socket.MSG_CMSG_CLOEXEC)
+        except ConnectionResetError:
+            os._exit(0)
+        if not data:
+            os._exit(0)
+        message = json.loads(data)
+        if message["op"] == "fork":
+            fds = frames.unpack_fds(ancillary)
+            for box in message["boxes"]:
+                self._spawn(box, fds[: box["fds"]])
+                del fds[: box["fds"]]
+        elif message["op"] == "kill":
+            self._kill(message["id"])
+
+    def _kill(self, box_id: int) -> None:
+        child = self._by_id.get(box_id)
+        if child is not None:
+            kernel.pidfd_kill(child.pidfd, signal.SIGKILL)
+
+    def _spawn(self, box: Dict[str, Any], fds: List[int]) -> None:
+        network: Optional[networks.Network] = None
+        try:
+            network = self._pool.lease()
+            pid = self._fork(box, network, fds)
+            child = Child(box["id"], pid, kernel.pidfd_open(pid), network)
+        except OSError as error:
+            if network is not None:
+                network.close()
+            self._send({"op": "failed", "id": box["id"], "message": "fork: %s" % error})
+            return
+        finally:
+            for fd in fds:
+                os.close(fd)
+        self._children[child.pidfd] = self._by_id[child.id] = child
+        self._poll.register(child.pidfd, select.EPOLLIN)
+
+    def _fork(self, box: Dict[str, Any], network: networks.Network, fds: List[int]) -> int:
+        """The child is pid 1 of a new pid namespace; the template itself goes on making children in its own."""
+        kernel.unshare(kernel.CLONE_NEWPID)
+        try:
+            pid = os.fork()
+            if pid == 0:
+                self._become(box, network, fds)
+        finally:
+            kernel.setns(self._home, kernel.CLONE_NEWPID)
+        return pid
+
+    def _become(self, box: Dict[str, Any], network: networks.Network, fds: List[int]) -> NoReturn:
+        """The child's whole life. Never returns into the template's code."""
+        status = AGENT_FAILED
+        try:
+            sock = socket.socket(fileno=fds[0])
+            self._isolate(box, network, fds[1:], sock)
+            ready_ns = time.monotonic_ns()
+            sock = self._keep_only(sock)
+            gc.enable()
+            if box.get("spare"):
+                frames.send(sock, {"op": "born", "ready_ns": ready_ns})
+            self._agent.main(sock, ready_ns, box)
+            status = 0
+        except frames.Closed:
+            status = 0
+        finally:
+            os._exit(status)
+
+    def _isolate(self, box: Dict[str, Any], network: networks.Network, cgroups: List[int], sock: socket.socket) -> None:
+        try:
+            self._isolator.enter(box, network.fd, cgroups)
+        except isolate.Failed as error:
+            frames.send(sock, {"op": "error", "code": "isolation_failed", "message": str(error)})
+            os._exit(ISOLATION_FAILED)
+
+    def _keep_only(self, sock: socket.socket) -> socket.socket:
+        """Leave descriptors 0-2 on /dev/null and the agent's socket, and nothing of the template's."""
+        for fd in range(3):
+            os.dup2(self._null, fd)
+        if sock.fileno() != _AGENT_SOCKET:
+            os.dup2(sock.detach(), _AGENT_SOCKET, inheritable=False)
+            sock = socket.socket(fileno=_AGENT_SOCKET)
+        kernel.close_from(_AGENT_SOCKET + 1)
+        return sock
+
+    def _reap(self, pidfd: int) -> None:
+        child = self._children.pop(pidfd)
+        self._poll.unregister(pidfd)
+        os.close(pidfd)
+        del self._by_id[child.id]
+        _, status, usage = os.wait4(child.pid, 0)
+        self._send(
+            {
+                "op": "exit",
+                "id": child.id,
+                "status": status,
+                "maxrss_kib": usage.ru_maxrss,
+                "utime_us": int(usage.ru_utime * 1e6),
+                "stime_us": int(usage.ru_stime * 1e6),
+            }
+        )
+        self._pool.give_back(child.network)
+
+    def _send(self, message: Dict[str, Any]) -> None:
+        try:
+            self._control.send(json.dumps(message).encode())
+        except (BrokenPipeError, ConnectionResetError):
+            os._exit(0)
+
+
+def dress(packages: bool) -> None:
+    """Make an interpreter that started with -I -S look like one that did not."""
+    import site
+
+    site.setquit()
+    site.setcopyright()
+    site.sethelper()
+    own = sys.path.pop(0)  # where this package is; no sandbox has it
+    assert own == "/.hotbed/lib", own
+    if packages:
+        sys.path.insert(0, "/opt/packages")
+    sys.path += [path for path in site.getsitepackages() if os.path.isdir(path)]
+    sys.argv = [""]
+
+
+def load(config: Dict[str, Any]) -> Tuple[Any, List[str]]:
+    """Import the agent and its programs, then what the template preloads."""
+    agent = importlib.import_module(__package__ + ".agent")
+    for program in config["programs"]:
+        importlib.import_module("%s.%s" % (__package__, program))
+    dress(config["packages"])
+    for module in config["preload"]:
+        importlib.import_module(module)
+    return agent, sorted(config["preload"])
+
+
+def settle() -> None:
+    """Give up for good what no fork needs, and make the heap one that forks can share."""
+    from . import filters
+
+    if len(os.listdir("/proc/self/task")) != 1:
+        raise RuntimeError("a preloaded module started threads; a fork would lose them")
+    kernel.empty_bounding_set()
+    kernel.prctl(kernel.PR_SET_NO_NEW_PRIVS, 1)
+    kernel.install_filter(filters.template_filter())
+    sys.stdout.flush()
+    sys.stderr.flush()
+    gc.collect()
+    gc.freeze()
+    gc.disable()
+
+
+def main() -> NoReturn:
+    """Run a template on the inherited control channel."""
+    control = socket.socket(fileno=CONTROL)
+    config = json.loads(control.recv(MESSAGE_LIMIT))
+    try:
+        agent, modules = load(config)
+        zygote = Zygote(control, config, agent)
+        zygote.warm()
+        settle()
+    except BaseException:
+        message = traceback.format_exc()[-8000:]
+        control.send(json.dumps({"op": "broken", "message": message}).encode())
+        os._exit(1)
+    version = "%d.%d.%d" % sys.version_info[:3]
+    ready = {"op": "ready", "pid": os.getpid(), "python": version, "modules": modules}
+    control.send(json.dumps(ready).encode())
+    zygote.serve()
