@@ -1,0 +1,244 @@
+"""A candidate's live objects as the tests see them: stand-ins whose every operation asks the candidate.
+
+Plain data crosses by value and is compared here. Anything else stays in the candidate's sandbox and is one of these:
+a function, a class (a real class here, so that `isinstance` and `except` work), an instance, an iterator, a coroutine.
+
+An instance is equal to nothing that is plain data: its class may claim what it likes. Where both operands are the
+candidate's own objects the question is the candidate's to answer, and the verdict says so (`unsealed`). Arithmetic and
+order against plain data would hand the test's value over and take the answer on trust (`abs(out - 1.5) < 1e-6`), so
+they are refused unless the spec asks for them (`live_operators`), which also makes the verdict unsealed.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Dict, Iterator, List, Optional, Protocol, Tuple
+
+LIVE = "_hotbed_live"  # (judge's peer, number) in the instance or class dictionary
+
+
+class Asker(Protocol):
+    """What a stand-in needs of the judge's peer."""
+
+    live_operators: bool
+
+    def question(self, op: str, target: Any, args: Tuple[Any, ...], kwargs: Optional[Dict[str, Any]] = None) -> Any:
+        """Ask the candidate."""
+
+    def unseal(self, reason: str) -> None:
+        """Note that the candidate answered for itself."""
+
+    def is_named(self, number: int) -> bool:
+        """Whether the tests took this class from the candidate by name."""
+
+
+def live(value: Any) -> Any:
+    """(peer, number) of a stand-in, else None. Never asks the candidate."""
+    found = type.__getattribute__(value, "__dict__").get(LIVE) if isinstance(value, type) else None
+    if found is None and isinstance(value, (Function, Instance, Items)):
+        found = object.__getattribute__(value, "__dict__")[LIVE]
+    return found
+
+
+class Function:
+    """A callable of the candidate: one of its names, or something it returned."""
+
+    def __init__(self, peer: Asker, number: Optional[int], name: str) -> None:
+        self.__dict__[LIVE] = (peer, number)
+        self.__name__ = self.__qualname__ = name
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        peer, number = self.__dict__[LIVE]
+        if number is None:
+            return peer.question("run", self.__name__, args, kwargs)
+        return peer.question("call", None, (self, *args), kwargs)
+
+    def __repr__(self) -> str:
+        return "<candidate's " + self.__name__ + ">"
+
+
+class Items:
+    """An iterator or generator of the candidate."""
+
+    def __init__(self, peer: Asker, number: int) -> None:
+        self.__dict__[LIVE] = (peer, number)
+
+    def __iter__(self) -> Items:
+        return self
+
+    def __next__(self) -> Any:
+        return self.__dict__[LIVE][0].question("next", None, (self,))
+
+    def send(self, value: Any) -> Any:
+        """Resume the generator with a value."""
+        return _send(self, value)
+
+    def close(self) -> None:
+        """Close the generator."""
+        peer = self.__dict__[LIVE][0]
+        peer.question("call", None, (peer.question("getattr", None, (self, "close")),))
+
+
+def _send(items: Items, value: Any) -> Any:
+    peer = items.__dict__[LIVE][0]
+    return peer.question("next" if value is None else "send", None, (items,) if value is None else (items, value))
+
+
+class ClassStub(type):
+    """A class of the candidate."""
+
+    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+        return live(cls)[0].question("call", None, (cls, *args), kwargs)
+
+    def __getattr__(cls, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return live(cls)[0].question("getattr", None, (cls, name))
+
+    def __iter__(cls) -> Iterator[Any]:
+        found: Iterator[Any] = live(cls)[0].question("iter", None, (cls,))
+        return found
+
+    def __len__(cls) -> int:
+        return _exactly(int, live(cls)[0].question("len", None, (cls,)))
+
+
+class Instance(metaclass=ClassStub):
+    """An instance of a class of the candidate. Made by `instance_of` only."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__") and name not in ("__dict__", "__doc__"):
+            raise AttributeError(name)
+        return ask(self, "getattr", name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        ask(self, "setattr", name, value)
+
+    def __delattr__(self, name: str) -> None:
+        ask(self, "delattr", name)
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        return _both_live(self, other, "==") and ask(self, "eq", other) is True
+
+    def __ne__(self, other: object) -> bool:
+        if self is other or not _both_live(self, other, "!="):
+            return self is not other
+        return ask(self, "ne", other) is True
+
+    def __hash__(self) -> int:
+        return _exactly(int, ask(self, "hash")) if _named(self) else id(self)
+
+    def __bool__(self) -> bool:
+        return ask(self, "bool") is True
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return object.__getattribute__(self, "__dict__")[LIVE][0].question("call", None, (self, *args), kwargs)
+
+    def __contains__(self, item: Any) -> bool:
+        if not _named(self):
+            raise TypeError("`in` on an object that the candidate returned is the candidate's own answer")
+        return ask(self, "contains", item) is True
+
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> bool:
+        return ask(self, "exit", error) is True
+
+    def __repr__(self) -> str:
+        return _exactly(str, ask(self, "repr"))
+
+    def __str__(self) -> str:
+        return _exactly(str, ask(self, "str"))
+
+    def __format__(self, spec: str) -> str:
+        return _exactly(str, ask(self, "format", spec))
+
+    def __len__(self) -> int:
+        return _exactly(int, ask(self, "len"))
+
+
+def instance_of(kind: type, peer: Asker, number: int) -> Any:
+    """The stand-in for one live object."""
+    found = object.__new__(kind)
+    object.__getattribute__(found, "__dict__")[LIVE] = (peer, number)
+    return found
+
+
+def class_stub(name: str, bases: List[type], peer: Asker, number: int) -> Any:
+    """The stand-in for one class; below its bases, so that `isinstance` and `issubclass` agree with the candidate's."""
+    return ClassStub(name[:80].replace("\0", "") or "_", tuple(bases) or (Instance,), {LIVE: (peer, number)})
+
+
+async def coroutine(peer: Asker, reference: Any) -> Any:
+    """A coroutine of the candidate: awaiting it runs it to its end over there."""
+    return peer.question("await", None, (reference,))
+
+
+def ask(instance: Any, op: str, *args: Any) -> Any:
+    """One operation on a live object."""
+    return object.__getattribute__(instance, "__dict__")[LIVE][0].question(op, None, (instance, *args))
+
+
+def _named(instance: Any) -> bool:
+    """Whether the tests know this object's class by name: only then is its behaviour what they are about."""
+    peer = object.__getattribute__(instance, "__dict__")[LIVE][0]
+    return any(LIVE in vars(kind) and peer.is_named(vars(kind)[LIVE][1]) for kind in type(instance).__mro__)
+
+
+def _both_live(left: Any, right: Any, operation: str) -> bool:
+    if not isinstance(right, (Instance, ClassStub)):
+        return False
+    peer = object.__getattribute__(left, "__dict__")[LIVE][0]
+    peer.unseal("the candidate's own %s compared two of its objects" % operation)
+    return True
+
+
+def _exactly(kind: type, value: Any) -> Any:
+    if type(value) is not kind:
+        raise TypeError("the candidate's object answered with a %s, not %s" % (type(value).__name__, kind.__name__))
+    return value
+
+
+def _forward(op: str) -> Callable[..., Any]:
+    def operation(self: Any, *args: Any) -> Any:
+        return ask(self, op, *args)
+
+    return operation
+
+
+def _forward_named(op: str) -> Callable[..., Any]:
+    """Conversions: only of objects that the tests are about."""
+
+    def operation(self: Any, *args: Any) -> Any:
+        if not _named(self):
+            raise TypeError("the candidate returned a live object where the tests want a plain value")
+        return ask(self, op, *args)
+
+    return operation
+
+
+def _forward_operator(op: str, reflected: bool) -> Callable[..., Any]:
+    def operation(self: Any, other: Any) -> Any:
+        peer = object.__getattribute__(self, "__dict__")[LIVE][0]
+        if not isinstance(other, Instance) and not (peer.live_operators and _named(self)):
+            raise TypeError("%s between a candidate's object and plain data needs live_operators=True" % op)
+        peer.unseal("the candidate's own operators were trusted (%s)" % op)
+        return peer.question(op, None, (other, self) if reflected else (self, other))
+
+    return operation
+
+
+def _install() -> None:
+    for op in "iter getitem setitem delitem enter reversed".split():
+        setattr(Instance, "__%s__" % op, _forward(op))
+    for op in "abs int float complex index round neg pos".split():
+        setattr(Instance, "__%s__" % op, _forward_named(op))
+    setattr(Instance, "__invert__", _forward_named("inv"))  # noqa: B010  mypy knows no such attribute
+    for op in "lt le gt ge".split():
+        setattr(Instance, "__%s__" % op, _forward_operator(op, False))
+    for op in "add sub mul matmul truediv floordiv mod divmod pow lshift rshift and or xor".split():
+        name = op + "_" if op in ("and", "or") else op
+        setattr(Instance, "__%s__" % op, _forward_operator(name, False))
+        setattr(Instance, "__r%s__" % op, _forward_operator(name, True))
+
+
+_install()
