@@ -1,0 +1,218 @@
+"""The guest program that serves one environment over its lane.
+
+    node        starts the program with the lane as its channel; env.py is loaded, unless the template has loaded it
+    -> client   {"op": "ready", "closes": bool, "load_ms": float} or {"op": "failed", "status", "reason"} and the end
+    <- client   {"op": "reset", "id", "seed"}   -> {"id", "task", "info", "ms"}
+    <- client   {"op": "step", "id", "action"}  -> {"id", "obs", "reward", "terminated", "truncated", "info", "ms"}
+    <- client   {"op": "close", "id"}           -> {"id"} and the end
+    any of them that failed                     -> {"id", "status": "error|disk|pids|memory", "reason": traceback tail}
+
+An exception in the author's code is an answer and the server lives on; whoever asked decides what becomes of the
+episode. The end of the lane is the end of the server.
+
+Between two requests the process sits in read(2) on descriptor 3 with one thread and nothing half done: that is where it
+may be frozen, copied or forked from outside.
+
+The author's module runs as `__main__`, as `python env.py` would run it, with two modules already there to import
+`serve` from. In a template that loads the environment once for all (boltz mode), `preload` has run before the fork.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import socket
+import sys
+import time
+import traceback
+import types
+from typing import Any, Dict, List, Mapping, Optional, Union
+
+from . import lane, values
+from .environment import BadEnvironment, Environment
+
+LANE_FD = 3
+REASON_LIMIT = 4096
+_HERE = os.path.dirname(__file__)
+SERVE_MODULES = ("hotbed.env", "boltzlabs.env")
+
+_STATUS_OF_ERRNO = {errno.ENOSPC: "disk", errno.EDQUOT: "disk", errno.EAGAIN: "pids", errno.ENOMEM: "memory"}
+
+
+class _Loaded:
+    """What loading env.py gave: the environment, or why there is none."""
+
+    def __init__(self, path: str) -> None:
+        self.module = types.ModuleType("__main__")
+        self.module.__file__ = path
+        self.environment: Optional[Environment] = None
+        self.failure: Optional[Dict[str, Any]] = None
+        started = time.perf_counter()
+        try:
+            self._run(path)
+        except BaseException as error:  # noqa: BLE001 - the author's code may raise anything, SystemExit included
+            self.failure = _failure(error)
+        self.load_ms = (time.perf_counter() - started) * 1e3
+
+    def serve(self, reset: Any, step: Any, close: Any = None) -> None:
+        """What `from hotbed.env import serve` gives inside a worker: keeps the functions and returns at once."""
+        if self.environment is not None:
+            raise BadEnvironment("serve() was called twice")
+        self.environment = Environment(reset, step, close)
+
+    def be_main(self) -> None:
+        """Make the interpreter look as if it had been started with env.py."""
+        sys.modules["__main__"] = self.module
+        sys.argv = [str(self.module.__file__)]
+
+    def _run(self, path: str) -> None:
+        _offer_serve(self.serve)
+        sys.path.insert(0, os.path.dirname(path))
+        self.be_main()
+        with open(path, "rb") as file:
+            code = compile(file.read(), path, "exec", dont_inherit=True)
+        exec(code, self.module.__dict__)
+        if self.environment is None:
+            raise BadEnvironment("env.py ended without calling serve(reset=..., step=...)")
+
+
+_preloaded: List[_Loaded] = []
+
+
+def preload(path: str) -> None:
+    """Load env.py now, in a template, for every environment that is forked from it. Never raises: workers report."""
+    outer, argv = sys.modules["__main__"], sys.argv
+    _preloaded.append(_Loaded(path))
+    sys.modules["__main__"], sys.argv = outer, argv
+
+
+def _offer_serve(serve: Any) -> None:
+    for name in SERVE_MODULES:
+        module = types.ModuleType(name, "The environment's side of a pool.")
+        module.serve = serve  # type: ignore[attr-defined]
+        module.__all__ = ["serve"]  # type: ignore[attr-defined]
+        package = name.split(".", 1)[0]
+        if package not in sys.modules:
+            sys.modules[package] = types.ModuleType(package)
+            sys.modules[package].__path__ = []
+        sys.modules[name] = module
+        sys.modules[package].env = module  # type: ignore[attr-defined]
+
+
+def main(channel: socket.socket, config: Mapping[str, Any]) -> None:
+    """Load the environment and serve it until the lane ends."""
+    _move_to_lane_fd(channel)
+    loaded = _preloaded[0] if _preloaded else _Loaded(str(config["path"]))
+    loaded.be_main()
+    if loaded.environment is None:
+        _send({"op": "failed", **(loaded.failure or {})})
+        return
+    _send({"op": "ready", "closes": loaded.environment.closes, "load_ms": loaded.load_ms})
+    _Server(loaded.environment).run()
+
+
+def _move_to_lane_fd(channel: socket.socket) -> None:
+    """The lane is descriptor 3 and nothing else, closed in whatever the author's code execs."""
+    fd = channel.detach()
+    if fd != LANE_FD:
+        os.dup2(fd, LANE_FD, inheritable=False)
+        os.close(fd)
+    os.set_inheritable(LANE_FD, False)
+    os.set_blocking(LANE_FD, True)
+
+
+class _Server:
+    """Answers requests one at a time."""
+
+    def __init__(self, environment: Environment) -> None:
+        self._environment = environment
+        self._inbox = lane.Inbox()
+        self._pid = os.getpid()
+
+    def run(self) -> None:
+        """Serve until the lane ends or the client says close."""
+        while True:
+            packet = os.read(LANE_FD, lane.PACKET)
+            if not packet:
+                return
+            request = self._inbox.take(packet)
+            if request is None:
+                continue
+            reply = self._answer(request)
+            if os.getpid() != self._pid:
+                os._exit(1)  # a child that the author's code forked came back here: it has no lane
+            if not _send_or_explain(reply) or request["op"] == "close":
+                return
+
+    def _answer(self, request: Mapping[str, Any]) -> Dict[str, Any]:
+        started = time.perf_counter()
+        try:
+            reply = self._call(request)
+        except BaseException as error:  # noqa: BLE001 - the author's code may raise anything, SystemExit included
+            reply = _failure(error)
+        reply["id"] = request["id"]
+        reply["ms"] = round((time.perf_counter() - started) * 1e3, 3)
+        return reply
+
+    def _call(self, request: Mapping[str, Any]) -> Dict[str, Any]:
+        operation = request["op"]
+        if operation == "step":
+            observation, reward, terminated, truncated, info = self._environment.step(request["action"])
+            return {
+                "obs": observation,
+                "reward": reward,
+                "terminated": terminated,
+                "truncated": truncated,
+                "info": info,
+            }
+        if operation == "reset":
+            task, info = self._environment.reset(request["seed"])
+            return {"task": task, "info": info}
+        if operation == "close":
+            self._environment.close()
+            return {}
+        raise ValueError(f"unknown operation {operation!r}")
+
+
+def _send_or_explain(reply: Dict[str, Any]) -> bool:
+    """Send a reply; one that cannot cross becomes a failure that says why. False when nobody reads any more."""
+    try:
+        return _send(reply)
+    except (TypeError, ValueError, MemoryError) as error:
+        name = "task" if "task" in reply else "observation or info"
+        reason = f"{name} cannot be sent: {error}"
+        return _send({"id": reply["id"], "ms": reply["ms"], "status": "error", "reason": reason})
+
+
+def _send(header: Dict[str, Any]) -> bool:
+    frame = values.pack(header)
+    try:
+        for packet in lane.packets(frame):
+            _write(packet)
+    except (BrokenPipeError, ConnectionResetError):
+        return False
+    return True
+
+
+def _write(packet: Union[bytes, memoryview]) -> None:
+    while packet:  # a sequenced packet goes out whole; a stream may take a part
+        packet = packet[os.write(LANE_FD, packet) :]
+
+
+def _failure(error: BaseException) -> Dict[str, Any]:
+    status = "memory" if isinstance(error, MemoryError) else "error"
+    if isinstance(error, OSError):
+        status = _STATUS_OF_ERRNO.get(error.errno or 0, status)
+    return {"status": status, "reason": _traceback_tail(error)}
+
+
+def _traceback_tail(error: BaseException) -> str:
+    """The end of the traceback as the author should read it: without this package's frames."""
+    try:
+        report = traceback.TracebackException.from_exception(error)
+        frames = [frame for frame in report.stack if not frame.filename.startswith(_HERE)]
+        report.stack = traceback.StackSummary.from_list(frames)
+        text = "".join(report.format()).strip()
+    except Exception:  # noqa: BLE001 - an exception whose own __str__ raises
+        text = type(error).__name__
+    return text if len(text) <= REASON_LIMIT else "..." + text[-REASON_LIMIT:]

@@ -1,0 +1,54 @@
+"""A lane: one environment's channel, seen from either end.
+
+The channel is a SOCK_SEQPACKET socket pair used as a stream of frames: a frame up to `PACKET` bytes is one packet (one
+system call and one wake-up, about a fifth less CPU than a stream socket here), a larger one is cut into packets. The
+reader never depends on where the cuts are, so a stream socket would do as well.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import Iterator, Optional, Union
+
+from . import frames, values
+
+PACKET = 64 << 10
+
+_LENGTHS = struct.Struct("!II")
+
+
+def packets(frame: bytes) -> Iterator[Union[bytes, memoryview]]:
+    """A frame as packets to send."""
+    if len(frame) <= PACKET:
+        yield frame
+        return
+    view = memoryview(frame)
+    for start in range(0, len(frame), PACKET):
+        yield view[start : start + PACKET]
+
+
+class Inbox:
+    """Packets in, headers out, with their values restored. Limits hold before anything is kept."""
+
+    def __init__(self) -> None:
+        self._decoder = frames.Decoder(header_limit=values.FRAME_LIMIT, body_limit=values.FRAME_LIMIT)
+        self._begun = False
+
+    def take(self, packet: bytes) -> Optional[frames.Header]:
+        """The header that this packet completes, or None. Raises `FrameError`, also when bytes follow the frame."""
+        if not self._begun and len(packet) >= _LENGTHS.size:
+            head, body = _LENGTHS.unpack_from(packet)
+            if _LENGTHS.size + head + body == len(packet):
+                end = _LENGTHS.size + head
+                return values.restore(frames.parse_header(packet[_LENGTHS.size : end]), packet[end:])
+        return self._take_part(packet)
+
+    def _take_part(self, packet: bytes) -> Optional[frames.Header]:
+        self._decoder.feed(packet)
+        frame = self._decoder.next()
+        self._begun = frame is None
+        if frame is None:
+            return None
+        if self._decoder.pending():
+            raise frames.FrameError("bytes follow the frame: one request has one answer")
+        return values.restore(*frame)
