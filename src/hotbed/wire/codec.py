@@ -102,14 +102,20 @@ def _reader(hint: Any) -> _Read:
 
 def _read_object(kind: Any) -> _Read:
     hints = _hints(kind)
-    plan = [(item.name, _reader(hints[item.name]), _is_required(item)) for item in dataclasses.fields(kind)]
+    plan = [
+        (item.name, hints[item.name], _reader(hints[item.name]), _is_required(item))
+        for item in dataclasses.fields(kind)
+    ]
 
     def read(value: Any, where: str) -> Any:
         _expect(isinstance(value, dict), where, "an object", value)
         found = {}
-        for name, read_field, required in plan:
+        for name, hint, read_field, required in plan:
             if name in value:
-                found[name] = read_field(value[name], f"{where}.{name}" if where else name)
+                item = value[name]
+                if type(item) is not hint:  # the common case needs no reader
+                    item = read_field(item, f"{where}.{name}" if where else name)
+                found[name] = item
             elif required:
                 raise _Mismatch(f"{where}.{name} is missing" if where else f"{name} is missing")
         return kind(**found)

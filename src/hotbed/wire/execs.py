@@ -179,6 +179,11 @@ def check_exec(request: ExecRequest) -> None:
     require_seed(request.seed)
     if request.cwd is not None:
         require_path(request.cwd)
+    for name, value in request.env.items():
+        require(
+            name != "" and "=" not in name and "\0" not in name + value,
+            f"env name {name[:64]!r} is not usable, or its value holds a NUL",
+        )
 
 
 def either_bytes(text: str | None, data: bytes | None) -> bytes:

@@ -1,0 +1,57 @@
+"""A live sandbox and what it occupies: its turn in admission and its place under a lease.
+
+Both are given back when nothing of the sandbox is left, and not before: a sandbox that is being torn down still takes
+memory and processes, so it still counts. Teardown runs in the background and cannot be interrupted; who wants to know
+waits for it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+
+from hotbed.errors import Error
+from hotbed.node.leases import Lease
+from hotbed.node.nursery import Nursery
+from hotbed.node.scheduler import Turn
+from hotbed.runtime.base import Box
+
+log = logging.getLogger(__name__)
+
+
+class HeldBox:
+    """A box until it is gone."""
+
+    __slots__ = ("box", "lease", "on_end", "_ending", "_nursery", "_turn")
+
+    def __init__(self, box: Box, *, turn: Turn, lease: Lease | None, nursery: Nursery) -> None:
+        self.box = box
+        self.lease = lease
+        self.on_end: Callable[[str], None] | None = None
+        self._turn = turn
+        self._nursery = nursery
+        self._ending: asyncio.Task[None] | None = None
+
+    def discard(self, reason: str) -> None:
+        """Start ending it. Returns at once; idempotent."""
+        if self._ending is None:
+            self._ending = self._nursery.start(self._end(), name=f"end-{self.box.id}")
+            if self.on_end is not None:
+                self.on_end(reason)
+
+    async def end(self, reason: str) -> None:
+        """End it and wait until nothing is left. Idempotent."""
+        self.discard(reason)
+        if self._ending is not None:
+            await asyncio.shield(self._ending)
+
+    async def _end(self) -> None:
+        try:
+            await self.box.kill()
+        except Error as error:
+            log.error("event=kill_failed box=%d code=%s message=%r", self.box.id, error.code, error.message)
+        finally:
+            self._turn.release()
+            if self.lease is not None:
+                self.lease.leave(self)

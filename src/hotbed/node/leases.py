@@ -1,0 +1,114 @@
+"""Leases: what a client makes lives as long as the client does.
+
+A lease is held by one open connection. When that connection ends, for whatever reason, everything made under the
+lease is ended with it: a trainer that is killed leaves nothing. The registry also knows how long nobody has held one,
+which is how an embedded node notices that it is no longer needed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import secrets
+from collections.abc import Iterator
+from typing import Protocol
+
+from hotbed.errors import SandboxGone
+
+log = logging.getLogger(__name__)
+
+
+class Member(Protocol):
+    """Something that a lease keeps alive."""
+
+    def discard(self, reason: str) -> None:
+        """Start ending it. Returns at once; idempotent."""
+        ...
+
+
+class Lease:
+    """One client's hold on what it made."""
+
+    __slots__ = ("id", "_members", "_over")
+
+    def __init__(self) -> None:
+        self.id = secrets.token_hex(12)
+        self._over = asyncio.Event()
+        self._members: set[Member] = set()
+
+    def __len__(self) -> int:
+        return len(self._members)
+
+    def join(self, member: Member) -> None:
+        """Put something under this lease. Raises `SandboxGone` when the lease has just ended."""
+        if self._over.is_set():
+            raise SandboxGone("the lease ended while the sandbox was being made", hint="the client is gone")
+        self._members.add(member)
+
+    def leave(self, member: Member) -> None:
+        """It has ended on its own."""
+        self._members.discard(member)
+
+    async def wait_over(self, timeout_s: float) -> bool:
+        """Wait until it has ended, for so long at most; whether it has."""
+        try:
+            await asyncio.wait_for(self._over.wait(), timeout_s)
+        except asyncio.TimeoutError:
+            return False
+        return True
+
+    def end(self) -> None:
+        """End everything under it."""
+        self._over.set()
+        for member in tuple(self._members):
+            member.discard("lease_ended")
+
+
+class Leases:
+    """The leases held right now."""
+
+    def __init__(self) -> None:
+        self._leases: dict[str, Lease] = {}
+        self._changed = asyncio.Event()
+
+    def __len__(self) -> int:
+        return len(self._leases)
+
+    def __iter__(self) -> Iterator[Lease]:
+        return iter(self._leases.values())
+
+    def open(self) -> Lease:
+        """A new lease, to be ended by whoever holds the connection."""
+        lease = Lease()
+        self._leases[lease.id] = lease
+        self._changed.set()
+        log.info("event=lease_opened lease=%s leases=%d", lease.id, len(self))
+        return lease
+
+    def get(self, lease_id: str | None) -> Lease | None:
+        """The lease that a request names; None when it names none. Raises `SandboxGone` for one that has ended."""
+        if lease_id is None:
+            return None
+        lease = self._leases.get(lease_id)
+        if lease is None:
+            raise SandboxGone("that lease is not held here", hint="its connection ended, or the node restarted")
+        return lease
+
+    def end(self, lease: Lease) -> None:
+        """Its connection is gone: end everything made under it. Idempotent."""
+        if self._leases.pop(lease.id, None) is None:
+            return
+        log.info("event=lease_ended lease=%s sandboxes=%d leases=%d", lease.id, len(lease), len(self))
+        lease.end()
+        self._changed.set()
+
+    async def wait_unused(self, *, linger_s: float, first_s: float) -> None:
+        """Wait until no lease has been held for `linger_s`; before the very first lease, for `first_s`."""
+        patience = first_s
+        while True:
+            self._changed.clear()
+            try:
+                await asyncio.wait_for(self._changed.wait(), None if self._leases else patience)
+            except asyncio.TimeoutError:
+                return
+            patience = linger_s

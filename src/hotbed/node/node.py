@@ -1,0 +1,229 @@
+"""A node: what the server asks for, in the words of the wire.
+
+`Node` joins the parts that remember (templates, sessions, leases), the part that admits, and the backend that makes
+sandboxes. One order holds everywhere: check the request, take a turn, fork, join the lease; and whatever fails, what
+was taken before it is given back. Nothing here reads or writes HTTP.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import secrets
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from hotbed.errors import Draining, SandboxGone
+from hotbed.node import plans
+from hotbed.node.held import HeldBox
+from hotbed.node.leases import Lease, Leases
+from hotbed.node.nursery import Nursery
+from hotbed.node.scheduler import Admission
+from hotbed.node.sessions import Session, Sessions
+from hotbed.node.stats import Stats
+from hotbed.node.templates import Templates
+from hotbed.runtime.base import Backend, BoxRequest, ExecOutcome, OnOutput, Template
+from hotbed.runtime.base import ExecRequest as ExecPlan
+from hotbed.wire.execs import ExecRequest, ExecResponse
+from hotbed.wire.health import Health
+from hotbed.wire.sandboxes import CreateSandbox, SandboxCreated
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Policy:
+    """What a node promises when a request does not say."""
+
+    max_sandboxes: int
+    queue_limit: int
+    queue_wait_s: float
+    ttl_s: float
+    idle_ttl_s: float
+    lease_ttl_s: float
+    max_templates: int
+
+
+class Node:
+    """One machine's templates, sandboxes and promises."""
+
+    def __init__(self, backend: Backend, policy: Policy, *, version: str) -> None:
+        self.backend = backend
+        self.policy = policy
+        self.version = version
+        self.id = secrets.token_hex(8)
+        self.draining = False
+        self.inflight = 0
+        self.isolation = ""
+        self.templates = Templates(backend, limit=policy.max_templates)
+        self.sessions = Sessions()
+        self.leases = Leases()
+        self.nursery = Nursery()
+        self._idle = asyncio.Event()
+        self._idle.set()
+        self.stats = Stats()
+        self.admission = Admission(
+            limit=policy.max_sandboxes, queue_limit=policy.queue_limit, wait_s=policy.queue_wait_s
+        )
+
+    async def start(self, *, warm: tuple[str, ...] = ()) -> None:
+        """Start the backend and the templates to have ready. Raises `IsolationUnavailable`."""
+        await self.backend.start()
+        self.isolation = str(self.backend.capabilities()["isolation"])
+        for name in warm:
+            await self.templates.warm(name)
+        log.info("event=node_started node=%s isolation=%s max=%d", self.id, self.isolation, self.admission.limit)
+
+    async def drain(self, *, deadline_s: float) -> None:
+        """Take no new work; let what runs end, for so long; then end every lease and sandbox."""
+        self.draining = True
+        log.info("event=draining inflight=%d sessions=%d", self.inflight, len(self.sessions))
+        try:
+            await asyncio.wait_for(self._idle.wait(), deadline_s)
+        except asyncio.TimeoutError:
+            log.warning("event=drain_deadline inflight=%d", self.inflight)
+        for lease in tuple(self.leases):
+            self.leases.end(lease)
+        for session in self.sessions:
+            session.held.discard("shutdown")
+
+    async def close(self) -> None:
+        """Leave nothing. Idempotent."""
+        self.draining = True
+        for session in self.sessions:
+            session.held.discard("shutdown")
+        await self.nursery.wait_empty(timeout_s=5.0)
+        await self.nursery.cancel_all()
+        await self.backend.close()
+
+    def health(self) -> Health:
+        """Whether it is there and how busy."""
+        return Health(
+            status="draining" if self.draining else "ok",
+            version=self.version,
+            node_id=self.id,
+            sessions=len(self.sessions),
+            running=self.admission.running,
+            queued=self.admission.queued,
+            max_inflight=self.admission.limit,
+            templates=self.templates.names,
+            isolation=self.isolation,
+        )
+
+    def snapshot(self) -> dict[str, Any]:
+        """Counters of the node and its backend."""
+        return {
+            "node": {
+                **self.stats.snapshot(),
+                "leases": len(self.leases),
+                "sessions": len(self.sessions),
+                "running": self.admission.running,
+                "queued": self.admission.queued,
+                "refused": self.admission.refused,
+                "inflight": self.inflight,
+                "background": len(self.nursery),
+            },
+            "backend": dict(self.backend.stats()),
+        }
+
+    async def fork(self, template: Template, request: BoxRequest, lease: Lease | None) -> HeldBox:
+        """A sandbox with its turn and its lease. Raises before it forks when there is no room."""
+        turn = await self.admission.acquire(lease.id if lease is not None else "")
+        try:
+            self.check_open()
+            box = await template.fork(request)
+        except BaseException:  # a cancelled fork must give its turn back too
+            turn.release()
+            raise
+        self.stats.counts["forks"] += 1
+        self.stats.fork_ms.add(box.fork_time_ms)
+        held = HeldBox(box, turn=turn, lease=lease, nursery=self.nursery)
+        if lease is not None:
+            try:
+                lease.join(held)
+            except SandboxGone:
+                held.discard("lease_ended")
+                raise
+        return held
+
+    async def create_sandbox(self, request: CreateSandbox, lease: Lease | None) -> SandboxCreated:
+        """Fork a sandbox and keep it."""
+        begun = time.perf_counter()
+        self.check_open()
+        plans.check_isolation(self.isolation, request.min_isolation)
+        seed = plans.seed_of(request)
+        box_plan = plans.box_plan(self.templates.spec(request.template), request, seed)
+        template = await self.templates.warm(request.template)
+        held = await self.fork(template, box_plan, lease)
+        session = Session(
+            held=held,
+            template=template,
+            seed=seed,
+            ttl_s=request.ttl_s or self.policy.ttl_s,
+            idle_ttl_s=request.idle_ttl_s or self.policy.idle_ttl_s,
+            label=request.label or "",
+            labels=request.labels,
+        )
+        self.sessions.add(session)
+        self.nursery.start(self._watch(session), name=f"watch-{session.id}")
+        return SandboxCreated(
+            id=session.id,
+            template=template.spec.name,
+            template_id=template.spec.name,
+            fork_time_ms=round(held.box.fork_time_ms, 3),
+            create_time_ms=round((time.perf_counter() - begun) * 1e3, 3),
+            warm_hit=held.box.warm_hit,
+            isolation=held.box.isolation,
+            seed=seed,
+        )
+
+    async def exec(self, session_id: str, request: ExecRequest, on_output: OnOutput | None = None) -> ExecResponse:
+        """Run one thing in a sandbox that is kept."""
+        begun = time.perf_counter()
+        self.check_open()
+        session = self.sessions.get(session_id)
+        plan = plans.exec_plan(request)
+        session.exec_count += 1
+        with self.working(), session.in_use():
+            outcome = await session.held.box.exec(plan, on_output)
+        self.count(plan, outcome)
+        return plans.response(
+            outcome,
+            exec_id=f"exec_{secrets.token_hex(8)}",
+            box=session.held.box,
+            template=session.template,
+            seed=plans.seed_of(request) if request.seed else session.seed,
+            total_ms=(time.perf_counter() - begun) * 1e3,
+        )
+
+    def check_open(self) -> None:
+        """Refuse new work while shutting down."""
+        if self.draining:
+            raise Draining(
+                "this node is shutting down", hint="retry on another node, or when it is back", retry_after_s=2
+            )
+
+    @contextmanager
+    def working(self) -> Iterator[None]:
+        """Something runs that a drain waits for."""
+        self.inflight += 1
+        self._idle.clear()
+        try:
+            yield
+        finally:
+            self.inflight -= 1
+            if not self.inflight:
+                self._idle.set()
+
+    def count(self, plan: ExecPlan, outcome: ExecOutcome) -> None:
+        """Remember how an exec went."""
+        self.stats.counts[plan.kind] += 1
+        self.stats.outcomes[outcome.status] += 1
+        self.stats.exec_ms.add(plans.exec_ms(outcome))
+
+    async def _watch(self, session: Session) -> None:
+        """A sandbox may die on its own; its session must not outlive it."""
+        session.held.discard(await session.held.box.wait_gone())

@@ -1,0 +1,106 @@
+"""From what a caller asked to what the runtime is told, and from what happened to the answer. Pure."""
+
+from __future__ import annotations
+
+from hotbed.errors import IsolationUnavailable
+from hotbed.node.templates import limits_of
+from hotbed.runtime.base import Box, BoxRequest, ExecOutcome, Kind, Template, TemplateSpec
+from hotbed.runtime.base import ExecRequest as ExecPlan
+from hotbed.wire.checks import fresh_seed
+from hotbed.wire.execs import ExecRequest, ExecResponse, RolloutRequest, either_bytes, text_or_bytes
+from hotbed.wire.sandboxes import CreateSandbox
+
+LADDER = ("fake", "process", "fork", "gvisor", "vm")
+
+
+def check_isolation(offered: str, wanted: str | None) -> None:
+    """Refuse a request that wants more isolation than this node gives."""
+    if wanted is not None and LADDER.index(offered) < LADDER.index(wanted):
+        raise IsolationUnavailable(
+            f"min_isolation is {wanted!r} and this node gives {offered!r}",
+            hint="`hotbed doctor` says what this host allows and what is missing",
+        )
+
+
+def box_plan(spec: TemplateSpec, request: CreateSandbox | RolloutRequest, seed: str) -> BoxRequest:
+    """What to fork. A seed that the caller gave pins randomness, unless it said otherwise."""
+    given = request.seed is not None
+    return BoxRequest(
+        limits=limits_of(spec.limits, request.limits) if request.limits else None,
+        seed=bytes.fromhex(seed),
+        determinism=request.determinism or ("rng" if given else "none"),
+        use_spare=not given,
+    )
+
+
+def seed_of(request: CreateSandbox | ExecRequest) -> str:
+    """The seed to use: the one given, or a fresh one."""
+    return request.seed.lower() if request.seed is not None else fresh_seed()
+
+
+def exec_plan(request: ExecRequest) -> ExecPlan:
+    """What to run."""
+    kind, program = program_of(request)
+    return ExecPlan(
+        kind=kind,
+        program=program,
+        argv=request.commands or (),
+        args=request.args,
+        files=tuple((item.path, item.data, item.mode) for item in request.files),
+        stdin=either_bytes(request.stdin, request.stdin_b64),
+        env=request.env,
+        cwd=request.cwd,
+        timeout_s=request.timeout_seconds,
+        output_bytes=request.output_bytes,
+        keep_going=request.keep_going,
+    )
+
+
+def program_of(request: ExecRequest) -> tuple[Kind, bytes]:
+    """Which of the three it is, and its text. The request has been checked to hold exactly one."""
+    if request.commands is not None:
+        return "commands", b""
+    if request.command is not None or request.command_b64 is not None:
+        return "command", either_bytes(request.command, request.command_b64)
+    return "code", either_bytes(request.code, request.code_b64)
+
+
+def response(
+    outcome: ExecOutcome, *, exec_id: str, box: Box, template: Template, seed: str, total_ms: float
+) -> ExecResponse:
+    """The answer to an exec."""
+    stdout, stdout_b64 = text_or_bytes(outcome.stdout)
+    stderr, stderr_b64 = text_or_bytes(outcome.stderr)
+    return ExecResponse(
+        id=exec_id,
+        status=outcome.status,
+        ok=outcome.status == "ok",
+        exit_code=-1 if outcome.exit_code is None else outcome.exit_code,
+        signal=outcome.signal,
+        stdout=stdout,
+        stderr=stderr,
+        stdout_b64=stdout_b64,
+        stderr_b64=stderr_b64,
+        order=outcome.order,
+        truncated=outcome.truncated,
+        stdout_total=outcome.stdout_total,
+        stderr_total=outcome.stderr_total,
+        fork_time_ms=round(box.fork_time_ms, 3),
+        exec_time_ms=exec_ms(outcome),
+        total_time_ms=round(total_ms, 3),
+        cpu_ms=outcome.cpu_us / 1e3,
+        maxrss_kib=outcome.maxrss_kib,
+        warm_hit=box.warm_hit,
+        isolation=box.isolation,
+        seed=seed,
+        seed_ack=outcome.seed_ack,
+        pinned=outcome.pinned,
+        template=template.spec.name,
+        template_digest=template.digest,
+        steps=outcome.steps,
+    )
+
+
+def exec_ms(outcome: ExecOutcome) -> float:
+    """How long it ran, by the sandbox's own clock."""
+    return max(0, outcome.end_ns - outcome.start_ns) // 1000 / 1e3

@@ -1,0 +1,45 @@
+"""The hot path: fork, run once, discard.
+
+The answer does not wait for the teardown; the sandbox counts against the node's limit until the teardown is done.
+"""
+
+from __future__ import annotations
+
+import secrets
+import time
+
+from hotbed.node import plans
+from hotbed.node.leases import Lease
+from hotbed.node.node import Node
+from hotbed.runtime.base import OnOutput
+from hotbed.wire.execs import ExecResponse, RolloutRequest
+
+
+async def run_rollout(
+    node: Node, request: RolloutRequest, lease: Lease | None, on_output: OnOutput | None = None
+) -> ExecResponse:
+    """Run one thing in a sandbox of its own."""
+    begun = time.perf_counter()
+    node.check_open()
+    plans.check_isolation(node.isolation, request.min_isolation)
+    seed = plans.seed_of(request)
+    box_plan = plans.box_plan(node.templates.spec(request.template), request, seed)
+    exec_plan = plans.exec_plan(request)
+    template = await node.templates.warm(request.template)
+    with node.working():
+        held = await node.fork(template, box_plan, lease)
+        try:
+            outcome = await held.box.exec(exec_plan, on_output)
+        finally:
+            held.discard("rollout_done")
+    total_ms = (time.perf_counter() - begun) * 1e3
+    node.count(exec_plan, outcome)
+    node.stats.rollout_ms.add(total_ms)
+    return plans.response(
+        outcome,
+        exec_id=f"rollout_{secrets.token_hex(8)}",
+        box=held.box,
+        template=template,
+        seed=seed,
+        total_ms=total_ms,
+    )

@@ -1,0 +1,159 @@
+"""Sandboxes that outlive one exec: their names, ages and ends.
+
+A session ends when it is deleted, when its lease does, when its TTL runs out, when it has been idle for its idle TTL,
+or when its sandbox dies. However it ends, its id answers `session_gone` from then on, for as long as the registry
+remembers it; an id that never was answers `not_found`. Ids cannot be guessed.
+
+Each session has one timer. It fires at the earlier of the two deadlines; a session that was used meanwhile sets it
+again. `next_deadline` is the pure rule.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import secrets
+import time
+from collections import OrderedDict
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import datetime, timezone
+
+from hotbed.errors import NotFound, SandboxGone
+from hotbed.node.held import HeldBox
+from hotbed.runtime.base import Template
+from hotbed.wire.sandboxes import SandboxRow
+
+REMEMBERED = 10_000
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class Session:
+    """One sandbox with a name."""
+
+    held: HeldBox
+    template: Template
+    seed: str
+    ttl_s: float | None
+    idle_ttl_s: float | None
+    label: str = ""
+    labels: Mapping[str, str] = field(default_factory=dict)
+    id: str = field(default_factory=lambda: secrets.token_hex(16))
+    created_at: datetime = field(default_factory=lambda: datetime.now(timezone.utc))
+    born_s: float = field(default_factory=time.monotonic)
+    used_s: float = field(default_factory=time.monotonic)
+    active: int = 0
+    exec_count: int = 0
+    timer: asyncio.TimerHandle | None = None
+
+    @contextmanager
+    def in_use(self) -> Iterator[None]:
+        """Not idle for as long as this lasts."""
+        self.active += 1
+        try:
+            yield
+        finally:
+            self.active -= 1
+            self.used_s = time.monotonic()
+
+    def row(self) -> SandboxRow:
+        """The session as listed."""
+        now = time.monotonic()
+        box, lease = self.held.box, self.held.lease
+        return SandboxRow(
+            id=self.id,
+            template=self.template.spec.name,
+            template_id=self.template.spec.name,
+            state="running",
+            created_at=self.created_at.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+            age_s=round(now - self.born_s, 3),
+            idle_s=0.0 if self.active else round(now - self.used_s, 3),
+            exec_count=self.exec_count,
+            isolation=box.isolation,
+            warm_hit=box.warm_hit,
+            fork_time_ms=round(box.fork_time_ms, 3),
+            label=self.label,
+            labels=self.labels,
+            lease_id=lease.id if lease is not None else None,
+            seed=self.seed,
+            ttl_s=self.ttl_s,
+            idle_ttl_s=self.idle_ttl_s,
+        )
+
+
+def next_deadline(session: Session, now_s: float) -> tuple[float, str] | None:
+    """When to look at a session again, and why it would end then; None when nothing can run out.
+
+    A session in use cannot be idle, but its idle time may start at any moment: look again one idle TTL from now.
+    """
+    deadlines = []
+    if session.ttl_s is not None:
+        deadlines.append((session.born_s + session.ttl_s, "ttl"))
+    if session.idle_ttl_s is not None:
+        idle_since = now_s if session.active else session.used_s
+        deadlines.append((idle_since + session.idle_ttl_s, "idle"))
+    return min(deadlines, default=None)
+
+
+class Sessions:
+    """Every live session, and the names of the recently ended."""
+
+    def __init__(self, *, remembered: int = REMEMBERED) -> None:
+        self._live: dict[str, Session] = {}
+        self._ended: OrderedDict[str, str] = OrderedDict()
+        self._remembered = remembered
+
+    def __len__(self) -> int:
+        return len(self._live)
+
+    def __iter__(self) -> Iterator[Session]:
+        return iter(tuple(self._live.values()))
+
+    def add(self, session: Session) -> None:
+        """Take a session in and start its clock."""
+        self._live[session.id] = session
+        session.held.on_end = lambda reason: self._forget(session, reason)
+        self._watch_clock(session)
+
+    def get(self, session_id: str) -> Session:
+        """A live session. Raises `SandboxGone` for one that has ended, `NotFound` for one that never was."""
+        session = self._live.get(session_id)
+        if session is None:
+            reason = self._ended.get(session_id)
+            if reason is not None:
+                raise SandboxGone(f"the sandbox has ended: {REASONS.get(reason, reason)}")
+            raise NotFound(f"no sandbox {session_id[:64]!r}", hint="it never was, or it ended long ago")
+        return session
+
+    def _forget(self, session: Session, reason: str) -> None:
+        if session.timer is not None:
+            session.timer.cancel()
+        self._live.pop(session.id, None)
+        self._ended[session.id] = reason
+        while len(self._ended) > self._remembered:
+            self._ended.popitem(last=False)
+        log.info("event=sandbox_ended sandbox=%s reason=%s execs=%d", session.id, reason, session.exec_count)
+
+    def _watch_clock(self, session: Session) -> None:
+        now = time.monotonic()
+        deadline = next_deadline(session, now)
+        if deadline is None:
+            return
+        when, reason = deadline
+        if when <= now:
+            session.held.discard(reason)
+            return
+        loop = asyncio.get_running_loop()
+        session.timer = loop.call_later(when - now, self._watch_clock, session)
+
+
+REASONS = {
+    "deleted": "it was deleted",
+    "ttl": "its ttl_s ran out",
+    "idle": "it was idle for its idle_ttl_s",
+    "lease_ended": "the lease it was made under ended",
+    "shutdown": "the node shut down",
+}

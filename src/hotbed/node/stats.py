@@ -1,0 +1,51 @@
+"""What the node counts: how many, and how long. Read as one plain object."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import Counter
+from typing import Any
+
+BOUNDS_MS = (0.5, 1, 1.5, 2, 3, 5, 8, 12, 20, 35, 60, 100, 200, 500, 1000, 5000, 30_000)
+
+
+class Histogram:
+    """Durations in fixed buckets. Bucket i counts values up to BOUNDS_MS[i]; the last one has no bound."""
+
+    __slots__ = ("counts", "total", "sum_ms")
+
+    def __init__(self) -> None:
+        self.counts = [0] * (len(BOUNDS_MS) + 1)
+        self.total = 0
+        self.sum_ms = 0.0
+
+    def add(self, value_ms: float) -> None:
+        """Count one duration."""
+        self.counts[bisect_left(BOUNDS_MS, value_ms)] += 1
+        self.total += 1
+        self.sum_ms += value_ms
+
+    def snapshot(self) -> dict[str, Any]:
+        """Plain data."""
+        return {"bounds_ms": list(BOUNDS_MS), "counts": list(self.counts), "count": self.total, "sum_ms": self.sum_ms}
+
+
+class Stats:
+    """Counters and histograms of one node since it started."""
+
+    def __init__(self) -> None:
+        self.counts: Counter[str] = Counter()
+        self.outcomes: Counter[str] = Counter()
+        self.fork_ms = Histogram()
+        self.exec_ms = Histogram()
+        self.rollout_ms = Histogram()
+
+    def snapshot(self) -> dict[str, Any]:
+        """Plain data."""
+        return {
+            "counts": dict(self.counts),
+            "outcomes": dict(self.outcomes),
+            "fork_ms": self.fork_ms.snapshot(),
+            "exec_ms": self.exec_ms.snapshot(),
+            "rollout_ms": self.rollout_ms.snapshot(),
+        }

@@ -1,0 +1,118 @@
+"""The templates of this node: names that callers use, and the specs behind them."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict
+
+from hotbed.errors import AtCapacity, Error, InvalidRequest, UnknownTemplate
+from hotbed.runtime.base import Backend, Limits, Template, TemplateSpec
+from hotbed.wire.templates import CreateTemplate, TemplateRow
+
+log = logging.getLogger(__name__)
+
+# What short programs import most: once here, and never again in a fork.
+COMMON_MODULES = ("collections", "functools", "itertools", "json", "math", "random", "re", "typing")
+
+BUILT_IN: tuple[TemplateSpec, ...] = (
+    TemplateSpec(name="python", preload=COMMON_MODULES),
+    TemplateSpec(name="python-numpy", preload=(*COMMON_MODULES, "numpy")),
+)
+
+
+class Templates:
+    """Name to spec to warm template."""
+
+    def __init__(self, backend: Backend, *, limit: int, built_in: Iterable[TemplateSpec] = BUILT_IN) -> None:
+        self._backend = backend
+        self._limit = limit
+        self._specs = {spec.name: spec for spec in built_in}
+        self._built_in = frozenset(self._specs)
+        self._digests: dict[str, str] = {}
+        self._errors: dict[str, str] = {}
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Every name that a sandbox can be made of."""
+        return tuple(self._specs)
+
+    def spec(self, name: str) -> TemplateSpec:
+        """What a name stands for. Raises `UnknownTemplate`."""
+        try:
+            return self._specs[name]
+        except KeyError:
+            known = ", ".join(self._specs)
+            raise UnknownTemplate(f"no template {name[:64]!r}", hint=f"templates here: {known}") from None
+
+    async def warm(self, name: str) -> Template:
+        """The warm template of a name, started on first use and again after it died."""
+        spec = self.spec(name)
+        try:
+            template = await self._backend.template(spec)
+        except Error as error:
+            self._errors[name] = error.message
+            raise
+        if name not in self._digests:
+            self._digests[name] = template.digest
+            self._errors.pop(name, None)
+            log.info("event=template_live template=%s digest=%s", name, template.digest)
+        return template
+
+    async def create(self, request: CreateTemplate) -> TemplateRow:
+        """Register a template and warm it. The same name twice must mean the same thing."""
+        spec = spec_of(request)
+        known = self._specs.get(spec.name)
+        if known is not None and known != spec:
+            raise InvalidRequest(f"template {spec.name!r} exists with other content", hint="choose another name")
+        if known is None and len(self._specs) >= self._limit:
+            raise AtCapacity(f"this node keeps {self._limit} templates", hint="raise max_templates")
+        self._specs[spec.name] = spec
+        try:
+            await self.warm(spec.name)
+        except Error:
+            if known is None:
+                del self._specs[spec.name]
+            raise
+        return self.row(spec.name)
+
+    def row(self, name: str) -> TemplateRow:
+        """A template as listed."""
+        spec = self.spec(name)
+        error = self._errors.get(name, "")
+        live = name in self._digests
+        return TemplateRow(
+            id=name,
+            name=name,
+            image=spec.image,
+            digest=self._digests.get(name, ""),
+            phase="Failed" if error else "Live" if live else "Pending",
+            preload=spec.preload,
+            limits=asdict(spec.limits),
+            visibility="public" if name in self._built_in else "private",
+            error=error,
+        )
+
+    def rows(self) -> tuple[TemplateRow, ...]:
+        """Every template."""
+        return tuple(self.row(name) for name in self._specs)
+
+
+def spec_of(request: CreateTemplate) -> TemplateSpec:
+    """The spec that a request describes. Raises `InvalidRequest`."""
+    return TemplateSpec(
+        name=request.name,
+        image=request.image,
+        preload=request.preload,
+        env=tuple(sorted(request.env.items())),
+        limits=limits_of(Limits(), request.limits),
+    )
+
+
+def limits_of(base: Limits, changes: Mapping[str, float] | None) -> Limits:
+    """Limits with a request's changes. JSON has one kind of number, so a whole float is taken as the int it is."""
+    if not changes:
+        return base
+    return base.with_changes(
+        {name: int(value) if name != "cpus" and float(value).is_integer() else value for name, value in changes.items()}
+    )

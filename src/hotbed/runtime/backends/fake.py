@@ -1,0 +1,86 @@
+"""A backend without isolation: for tests, and for documentation that runs where namespaces are refused.
+
+It keeps the contract of `runtime/base.py` and passes the conformance suite, and every result says `isolation="fake"`,
+so nobody can take it for a sandbox. Each box is a directory of its own that stands for the sandbox's root; programs
+are plain processes of this host, in a session of their own. Since nothing hides the host, the paths that a sandbox
+promises (`/work`, `/tmp`, ...) are rewritten into the box's directory where they occur in what is to be run, and back
+in what it printed. Limits on memory and processes are the kernel's rlimits; disk is not limited.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import os
+import shutil
+import tempfile
+from collections.abc import Mapping
+from typing import Any
+
+from hotbed.errors import SandboxFailed
+from hotbed.runtime.backends.fake_box import FakeBox
+from hotbed.runtime.base import BoxRequest, TemplateSpec
+
+
+class FakeTemplate:
+    """A name and a way to make boxes."""
+
+    def __init__(self, spec: TemplateSpec, backend: FakeBackend) -> None:
+        self.spec = spec
+        self.digest = f"fake-{spec.name}"
+        self._backend = backend
+
+    async def fork(self, request: BoxRequest) -> FakeBox:
+        """A new box."""
+        return self._backend.make_box(self.spec, request)
+
+
+class FakeBackend:
+    """Boxes that isolate nothing."""
+
+    name = "fake"
+
+    def __init__(self) -> None:
+        self._home = ""
+        self._ids = itertools.count(1)
+        self._templates: dict[TemplateSpec, FakeTemplate] = {}
+        self._boxes: dict[int, FakeBox] = {}
+        self._forks = 0
+
+    async def start(self) -> None:
+        """Make the directory that the boxes live in."""
+        self._home = tempfile.mkdtemp(prefix="hotbed-fake-")
+
+    async def close(self) -> None:
+        """End every box and remove the directory. Idempotent."""
+        await asyncio.gather(*(box.kill() for box in tuple(self._boxes.values())))
+        if self._home:
+            shutil.rmtree(self._home, ignore_errors=True)
+
+    async def template(self, spec: TemplateSpec) -> FakeTemplate:
+        """The template of a spec."""
+        return self._templates.setdefault(spec, FakeTemplate(spec, self))
+
+    def capabilities(self) -> Mapping[str, Any]:
+        """Nothing is isolated."""
+        return {"backend": self.name, "isolation": "fake", "missing": ["isolation"]}
+
+    def stats(self) -> Mapping[str, Any]:
+        """Counts."""
+        return {"boxes": len(self._boxes), "templates": len(self._templates), "forks": self._forks}
+
+    def make_box(self, spec: TemplateSpec, request: BoxRequest) -> FakeBox:
+        """A directory and a name for it."""
+        number = next(self._ids)
+        root = os.path.join(self._home, str(number))
+        limits = request.limits or spec.limits
+        try:
+            box = FakeBox(number, root, limits=limits, env=dict(spec.env), on_gone=self._forget)
+        except OSError as error:
+            raise SandboxFailed(f"no directory for a box: {error}") from None
+        self._boxes[number] = box
+        self._forks += 1
+        return box
+
+    def _forget(self, box: FakeBox) -> None:
+        self._boxes.pop(box.id, None)

@@ -1,0 +1,258 @@
+"""One box of the fake backend: a directory, and the processes started for it."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import shutil
+import signal
+import socket
+import stat
+import sys
+import time
+from collections.abc import Callable, Mapping
+from typing import Any, Literal
+
+from hotbed.errors import (
+    BadPath,
+    Error,
+    FileDenied,
+    FileMissing,
+    InvalidRequest,
+    NoSpace,
+    NotAFile,
+    SandboxFailed,
+    SandboxGone,
+)
+from hotbed.runtime.backends.fake_run import Launch, run_launches
+from hotbed.runtime.base import ExecOutcome, ExecRequest, Limits, OnOutput, Program, check_path
+
+DIRECTORIES = ("work", "workspace", "tmp", "var/tmp", "root", "run")
+_PATHS = re.compile(rb"(?<![\w./-])/(work|workspace|tmp|var/tmp)(?![\w-])")
+# Runs the program given as a file, as the warm interpreter would: as __main__, with its own arguments.
+_BOOT = (
+    "import sys; _p = sys.argv[1]; sys.argv[:2] = ['-c']; sys.path[0] = '';"
+    "exec(compile(open(_p, 'rb').read(), '<code>', 'exec'), {'__name__': '__main__', '__builtins__': __builtins__})"
+)
+
+
+class FakeBox:
+    """A box until it is killed."""
+
+    isolation = "fake"
+    warm_hit = False
+
+    def __init__(
+        self, number: int, root: str, *, limits: Limits, env: Mapping[str, str], on_gone: Callable[[FakeBox], None]
+    ) -> None:
+        began = time.perf_counter()
+        self.id = number
+        self._root = root
+        self._limits = limits
+        self._env = env
+        self._on_gone = on_gone
+        self._running: set[asyncio.subprocess.Process] = set()
+        self._execs = 0
+        self._gone: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        for name in DIRECTORIES:
+            os.makedirs(os.path.join(root, name))
+        self.fork_time_ms = (time.perf_counter() - began) * 1e3
+
+    async def exec(self, request: ExecRequest, on_output: OnOutput | None = None) -> ExecOutcome:
+        """Run one thing to its end."""
+        self._check_alive()
+        for path, data, mode in request.files:
+            self._write_file(path, data, mode)
+        launches = [self._launch(request, argv) for argv in self._argvs(request)]
+        outcome = await run_launches(
+            launches, request, self._limits, root=self._root, running=self._running, on_output=on_output
+        )
+        self._check_alive()
+        return outcome
+
+    async def start(
+        self, program: str, config: Mapping[str, Any], channel: socket.socket, *, env: Mapping[str, str] | None = None
+    ) -> Program:
+        """Guest programs need a real sandbox."""
+        channel.close()
+        raise SandboxFailed(
+            f"the fake backend runs no guest programs, such as {program!r}", hint="use the fork backend"
+        )
+
+    async def open(self, path: str, mode: Literal["r", "w", "a"], perm: int = 0o644) -> tuple[int, int]:
+        """A descriptor of a regular file, and its size."""
+        self._check_alive()
+        flags = {
+            "r": os.O_RDONLY,
+            "w": os.O_WRONLY | os.O_CREAT | os.O_TRUNC,
+            "a": os.O_WRONLY | os.O_CREAT | os.O_APPEND,
+        }
+        inside = self._inside(path)
+        try:
+            if mode != "r":
+                os.makedirs(os.path.dirname(inside), exist_ok=True)
+            fd = os.open(inside, flags[mode] | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY, perm)
+        except OSError as error:
+            raise file_error(error, path) from None
+        found = os.fstat(fd)
+        if not stat.S_ISREG(found.st_mode):
+            os.close(fd)
+            raise NotAFile(f"{path} is not a regular file")
+        if mode == "w":
+            os.fchmod(fd, perm)
+        return fd, found.st_size
+
+    async def pack(self, path: str) -> int:
+        """A tar of `path`, by the host's tar."""
+        self._check_alive()
+        inside = self._inside(path)
+        if not os.path.lexists(inside):
+            raise FileMissing(f"no file {path}")
+        reader, writer = os.pipe()
+        name = os.path.basename(inside) if not os.path.isdir(inside) else "."
+        home = inside if os.path.isdir(inside) else os.path.dirname(inside)
+        await asyncio.create_subprocess_exec("tar", "-C", home, "-cf", "-", name, stdout=writer)
+        os.close(writer)
+        return reader
+
+    async def unpack(self, path: str, source: int) -> int:
+        """Extract a tar, by the host's tar."""
+        try:
+            self._check_alive()
+            inside = self._inside(path)
+            os.makedirs(inside, exist_ok=True)
+            tar = await asyncio.create_subprocess_exec(
+                "tar",
+                "-C",
+                inside,
+                "-xvf",
+                "-",
+                stdin=source,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.PIPE,
+            )
+        finally:
+            os.close(source)
+        names, complaints = await tar.communicate()
+        if tar.returncode:
+            raise InvalidRequest(f"not a tar stream: {complaints.decode(errors='replace')[:200]}")
+        return len(names.splitlines())
+
+    async def files(self, operation: Literal["stat", "list", "remove", "mkdir"], path: str) -> Mapping[str, Any]:
+        """Look at or change files."""
+        self._check_alive()
+        inside = self._inside(path)
+        try:
+            if operation == "stat":
+                return describe(inside)
+            if operation == "list":
+                return {"entries": [describe(entry.path) for entry in sorted(os.scandir(inside), key=lambda e: e.name)]}
+            if operation == "mkdir":
+                os.makedirs(inside, exist_ok=True)
+            elif os.path.isdir(inside) and not os.path.islink(inside):
+                shutil.rmtree(inside)
+            else:
+                os.unlink(inside)
+        except OSError as error:
+            raise file_error(error, path) from None
+        return {}
+
+    async def kill(self) -> None:
+        """End its processes and remove its directory. Idempotent."""
+        if self._gone.done():
+            return
+        self._gone.set_result("killed")
+        for process in tuple(self._running):
+            kill_group(process.pid)
+        shutil.rmtree(self._root, ignore_errors=True)
+        self._on_gone(self)
+
+    async def wait_gone(self) -> str:
+        """Wait until it has been killed."""
+        return await asyncio.shield(self._gone)
+
+    def _check_alive(self) -> None:
+        if self._gone.done():
+            raise SandboxGone("the sandbox has ended")
+
+    def _inside(self, path: str) -> str:
+        """A sandbox path as one of this host, never outside the box's directory."""
+        check_path(path)
+        resolved = os.path.realpath(self._root + os.path.normpath(path))
+        if resolved != self._root and not resolved.startswith(self._root + "/"):
+            raise BadPath(f"{path} leads out of the sandbox")
+        return resolved
+
+    def _write_file(self, path: str, data: bytes, mode: int) -> None:
+        inside = self._inside(path)
+        try:
+            os.makedirs(os.path.dirname(inside), exist_ok=True)
+            with open(inside, "wb") as file:
+                file.write(data)
+            os.chmod(inside, mode)
+        except OSError as error:
+            raise file_error(error, path) from None
+
+    def _argvs(self, request: ExecRequest) -> list[list[bytes | str]]:
+        if request.kind == "commands":
+            return [[self._rewrite(argument) for argument in argv] for argv in request.argv]
+        program = self._rewrite(request.program)
+        if request.kind == "command":
+            return [["/bin/sh", "-c", program]]
+        self._execs += 1
+        path = os.path.join(self._root, f".code-{self._execs}")
+        with open(path, "wb") as file:
+            file.write(program)
+        return [[sys.executable, "-c", _BOOT, path, *request.args]]
+
+    def _launch(self, request: ExecRequest, argv: list[bytes | str]) -> Launch:
+        cwd = self._inside(request.cwd or "/work")
+        env = {
+            "PATH": f"{os.path.dirname(sys.executable)}:/usr/local/bin:/usr/bin:/bin",
+            "HOME": os.path.join(self._root, "work"),
+            "LANG": "C.UTF-8",
+            "PYTHONUNBUFFERED": "1",
+            "TMPDIR": os.path.join(self._root, "tmp"),
+            **self._env,
+            **request.env,
+        }
+        return Launch(argv=tuple(argv), cwd=cwd, env=env)
+
+    def _rewrite(self, text: str | bytes) -> bytes:
+        data = text if isinstance(text, bytes) else os.fsencode(text)
+        return _PATHS.sub(lambda found: os.fsencode(self._root) + found.group(), data)
+
+
+def describe(path: str) -> dict[str, Any]:
+    """What stat says of a path."""
+    found = os.lstat(path)
+    kinds = {stat.S_IFREG: "file", stat.S_IFDIR: "directory", stat.S_IFLNK: "link"}
+    return {
+        "name": os.path.basename(path),
+        "type": kinds.get(stat.S_IFMT(found.st_mode), "other"),
+        "size": found.st_size,
+        "mode": stat.S_IMODE(found.st_mode),
+        "mtime": found.st_mtime,
+    }
+
+
+def file_error(error: OSError, path: str) -> Error:
+    """An operating system error in our terms."""
+    if isinstance(error, FileNotFoundError):
+        return FileMissing(f"no file {path}")
+    if isinstance(error, IsADirectoryError):
+        return NotAFile(f"{path} is a directory")
+    if isinstance(error, PermissionError):
+        return FileDenied(f"{path}: permission denied")
+    if isinstance(error, NotADirectoryError):
+        return BadPath(f"{path}: a part of it is not a directory")
+    return NoSpace(f"{path}: {error.strerror}")
+
+
+def kill_group(pid: int) -> None:
+    """Kill a process group, if it is still there."""
+    try:
+        os.killpg(pid, signal.SIGKILL)
+    except ProcessLookupError:
+        pass

@@ -1,0 +1,75 @@
+"""The composition root: a node and its routes as one ASGI application."""
+
+from __future__ import annotations
+
+from starlette.routing import Route as AsgiRoute
+from starlette.routing import Router
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from hotbed.errors import Error, InvalidRequest, NotFound
+from hotbed.node.node import Node
+from hotbed.server.errors import error_response
+from hotbed.server.operation import Handler, Operation
+from hotbed.server.routes import execs, files, leases, sandboxes, templates
+from hotbed.server.routes import node as nodes
+from hotbed.wire import routes
+from hotbed.wire.routes import Route
+
+HANDLERS: tuple[tuple[Route, Handler], ...] = (
+    (routes.ROLLOUT, execs.rollout),
+    (routes.EXEC, execs.run_in_sandbox),
+    (routes.CREATE_SANDBOX, sandboxes.create),
+    (routes.LIST_SANDBOXES, sandboxes.listing),
+    (routes.GET_SANDBOX, sandboxes.get),
+    (routes.DELETE_SANDBOX, sandboxes.delete),
+    (routes.PUT_FILE, files.put_file),
+    (routes.GET_FILE, files.get_file),
+    (routes.FILE_OPERATION, files.file_operation),
+    (routes.PUT_TREE, files.put_tree),
+    (routes.GET_TREE, files.get_tree),
+    (routes.CREATE_TEMPLATE, templates.create),
+    (routes.LIST_TEMPLATES, templates.listing),
+    (routes.GET_TEMPLATE, templates.get),
+    (routes.HEALTH, nodes.health),
+    (routes.CAPABILITIES, nodes.capabilities),
+    (routes.STATS, nodes.stats),
+    (routes.HOLD_LEASE, leases.hold),
+)
+WATCHED = frozenset({routes.ROLLOUT.name, routes.EXEC.name})
+
+
+def make_app(node: Node) -> ASGIApp:
+    """The application of one node. The node is started and closed by who made it."""
+    by_path: dict[str, dict[str, Operation]] = {}
+    for route, handler in HANDLERS:
+        operation = Operation(route, handler, node, watched=route.name in WATCHED)
+        by_path.setdefault(route.path, {})[route.method] = operation
+    asgi_routes = [AsgiRoute(path, Methods(methods)) for path, methods in by_path.items()]
+    return Router(asgi_routes, redirect_slashes=False, default=unknown_path)
+
+
+class Methods:
+    """The operations of one path."""
+
+    def __init__(self, operations: dict[str, Operation]) -> None:
+        self._operations = operations
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        operation = self._operations.get(scope["method"])
+        if operation is not None:
+            await operation(scope, receive, send)
+            return
+        allowed = ", ".join(sorted(self._operations))
+        refusal = InvalidRequest(f"{scope['method']} is not possible here", hint=f"possible: {allowed}")
+        response = error_response(refusal)
+        response.status_code = 405
+        response.headers["allow"] = allowed
+        await response(scope, receive, send)
+
+
+async def unknown_path(scope: Scope, receive: Receive, send: Send) -> None:
+    """Nothing is served at this path."""
+    if scope["type"] != "http":
+        raise Error(f"this server does not speak {scope['type']}")
+    refusal = NotFound(f"nothing is served at {scope['path'][:128]!r}", hint="the paths are in docs/reference/http.md")
+    await error_response(refusal)(scope, receive, send)

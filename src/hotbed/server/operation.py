@@ -1,0 +1,99 @@
+"""One route of the table as an ASGI application: decode, handle, encode, and the boundary where failures are answered.
+
+A handler is a coroutine function `(node, call) -> wire value or Response`. It never sees JSON. A request that names no
+lease has nobody to end its sandbox when the client goes away, so those are watched for a disconnect; the others are
+ended by their lease.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from hotbed.errors import TooLarge
+from hotbed.node.leases import Lease
+from hotbed.node.node import Node
+from hotbed.server.connection import Gone, while_connected
+from hotbed.server.errors import error_response
+from hotbed.wire.routes import LEASE_HEADER, Route
+
+BODY_LIMIT = 64 << 20
+
+_encode = msgspec.json.Encoder().encode
+
+
+@dataclass(slots=True, kw_only=True)
+class Call:
+    """One request: its decoded body, and the lease it was made under."""
+
+    request: Request
+    body: Any
+    lease: Lease | None
+
+    def segment(self, name: str) -> str:
+        """A `{segment}` of the path."""
+        return str(self.request.path_params[name])
+
+
+Handler = Callable[[Node, Call], Coroutine[Any, Any, Any]]
+
+
+class Operation:
+    """Serves one route."""
+
+    def __init__(self, route: Route, handler: Handler, node: Node, *, watched: bool = False) -> None:
+        self.route = route
+        self._handler = handler
+        self._node = node
+        self._watched = watched
+        self._decode = msgspec.json.Decoder(route.request).decode if route.request is not None else None
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        request = Request(scope, receive)
+        try:
+            response = await self._respond(request)
+        except (Gone, ClientDisconnect):
+            return
+        except Exception as failure:  # noqa: BLE001  the request boundary: every failure becomes an answer
+            response = error_response(failure)
+        await response(scope, receive, send)
+
+    async def _respond(self, request: Request) -> Response:
+        lease = self._node.leases.get(request.headers.get(LEASE_HEADER))
+        body = self._decode(await read_body(request)) if self._decode is not None else None
+        call = Call(request=request, body=body, lease=lease)
+        if self._watched and lease is None:
+            answer = await while_connected(request.receive, self._handler(self._node, call))
+        else:
+            answer = await self._handler(self._node, call)
+        if isinstance(answer, Response):
+            return answer
+        return Response(_encode(answer), self.route.status, media_type="application/json")
+
+
+async def read_body(request: Request, limit: int = BODY_LIMIT) -> bytes:
+    """The whole body. Raises `TooLarge` before holding more than `limit`."""
+    length = request.headers.get("content-length", "")
+    if length.isdigit() and int(length) > limit:
+        raise _too_large(limit)
+    if length:
+        return await request.body()
+    chunks, size = [], 0
+    async for chunk in request.stream():
+        size += len(chunk)
+        if size > limit:
+            raise _too_large(limit)
+        chunks.append(chunk)
+    return b"".join(chunks)
+
+
+def _too_large(limit: int) -> TooLarge:
+    return TooLarge(
+        f"the body is over {limit >> 20} MiB", hint="upload files with PUT /v1/sandboxes/{id}/files, which streams"
+    )

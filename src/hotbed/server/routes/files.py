@@ -1,0 +1,178 @@
+"""A sandbox's files: streamed in and out, so that size costs no memory; and whole trees as tar streams.
+
+What a sandbox gives us to read or write is a descriptor of a regular file that the runtime has checked. Small transfers
+are read and written on the loop, since a page of tmpfs takes microseconds; from `BLOCK` on they go to a thread.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import os
+from collections.abc import AsyncIterator
+from typing import Any
+
+from starlette.requests import Request
+
+from hotbed.errors import Error, InvalidRequest, NoSpace
+from hotbed.node.node import Node
+from hotbed.runtime.base import Box
+from hotbed.server.connection import Emit, Stream
+from hotbed.server.operation import Call
+from hotbed.server.pipes import read_pipe, write_pipe
+from hotbed.wire.checks import require_path
+from hotbed.wire.sandboxes import FileAnswer, FileEntry, FileWritten, TreeWritten
+
+BLOCK = 1 << 20
+MAX_MODE = 0o7777
+
+
+async def put_file(node: Node, call: Call) -> FileWritten:
+    """Write a file with the body's bytes. One that could not be written whole is removed."""
+    session = node.sessions.get(call.segment("id"))
+    path, box = path_of(call), session.held.box
+    with session.in_use():
+        fd, _ = await box.open(path, "w", mode_of(call))
+        try:
+            size = await _write_all(fd, call.request)
+        except BaseException:  # a client that hangs up must not leave half a file either
+            await _remove_quietly(box, path)
+            raise
+        finally:
+            os.close(fd)
+    return FileWritten(path=path, size=size)
+
+
+async def get_file(node: Node, call: Call) -> Stream:
+    """A file's bytes, as many as it had when it was opened."""
+    session = node.sessions.get(call.segment("id"))
+    fd, size = await session.held.box.open(path_of(call), "r")
+
+    async def produce(emit: Emit) -> None:
+        try:
+            with session.in_use():
+                await _read_all(fd, size, emit)
+        finally:
+            os.close(fd)
+
+    return Stream(produce, media_type="application/octet-stream", headers={"content-length": str(size)})
+
+
+async def file_operation(node: Node, call: Call) -> FileAnswer:
+    """stat, list, remove, mkdir."""
+    session = node.sessions.get(call.segment("id"))
+    with session.in_use():
+        found = await session.held.box.files(call.body.operation, call.body.path)
+    entry = file_entry(found) if call.body.operation == "stat" else None
+    entries = tuple(file_entry(item) for item in found.get("entries", ()))
+    return FileAnswer(path=call.body.path, entry=entry, entries=entries)
+
+
+async def put_tree(node: Node, call: Call) -> TreeWritten:
+    """Extract the body, a tar stream, below a path."""
+    session = node.sessions.get(call.segment("id"))
+    path = path_of(call)
+    reader, writer = os.pipe()
+    with session.in_use():
+        unpacking = node.nursery.start(session.held.box.unpack(path, reader), name=f"unpack-{session.id}")
+        try:
+            await write_pipe(writer, call.request.stream(), until=unpacking)
+            return TreeWritten(path=path, files=await unpacking)
+        finally:
+            unpacking.cancel()
+
+
+async def get_tree(node: Node, call: Call) -> Stream:
+    """A path and what is below it as a tar stream. A stream that was cut short lacks the end-of-archive blocks."""
+    session = node.sessions.get(call.segment("id"))
+    reader = await session.held.box.pack(path_of(call))
+
+    async def produce(emit: Emit) -> None:
+        with session.in_use():
+            async for chunk in read_pipe(reader):
+                await emit(chunk)
+
+    return Stream(produce, media_type="application/x-tar")
+
+
+def path_of(call: Call) -> str:
+    """The `path` of the query."""
+    path = call.request.query_params.get("path", "")
+    require_path(path)
+    return path
+
+
+def mode_of(call: Call) -> int:
+    """The `mode` of the query, in octal as chmod takes it."""
+    text = call.request.query_params.get("mode", "644")
+    try:
+        mode = int(text, 8)
+    except ValueError:
+        mode = -1
+    if not 0 <= mode <= MAX_MODE:
+        raise InvalidRequest(f"mode {text[:16]!r} is not an octal file mode", hint="such as 644 or 755")
+    return mode
+
+
+def file_entry(found: Any) -> FileEntry:
+    """What the sandbox says of a path, of which nothing is believed but its shape."""
+    return FileEntry(
+        name=str(found.get("name", "")),
+        type=str(found.get("type", "")),
+        size=int(found.get("size", 0)),
+        mode=int(found.get("mode", 0)),
+        mtime=float(found.get("mtime", 0)),
+    )
+
+
+async def _write_all(fd: int, request: Request) -> int:
+    size = 0
+    async for block in _blocks(request):
+        if len(block) < BLOCK:
+            _write_block(fd, block)
+        else:
+            await asyncio.to_thread(_write_block, fd, block)
+        size += len(block)
+    return size
+
+
+async def _blocks(request: Request) -> AsyncIterator[bytes]:
+    """The body in blocks of `BLOCK` or a little more, and a smaller last one."""
+    held, size = [], 0
+    async for chunk in request.stream():
+        held.append(chunk)
+        size += len(chunk)
+        if size >= BLOCK:
+            yield b"".join(held)
+            held, size = [], 0
+    yield b"".join(held)
+
+
+def _write_block(fd: int, block: bytes) -> None:
+    left = memoryview(block)
+    try:
+        while left:
+            left = left[os.write(fd, left) :]
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+            raise NoSpace("the sandbox's disk is full", hint="raise limits.disk_mib") from None
+        raise
+
+
+async def _read_all(fd: int, size: int, emit: Emit) -> None:
+    offset = 0
+    while offset < size:
+        wanted = min(BLOCK, size - offset)
+        block = os.pread(fd, wanted, offset) if size <= BLOCK else await asyncio.to_thread(os.pread, fd, wanted, offset)
+        if not block:
+            raise EOFError(f"the file shrank from {size} to {offset} bytes while it was read")
+        await emit(block)
+        offset += len(block)
+
+
+async def _remove_quietly(box: Box, path: str) -> None:
+    """What went wrong already is what the caller must hear of."""
+    try:
+        await box.files("remove", path)
+    except Error:
+        pass

@@ -1,0 +1,33 @@
+"""Sandboxes that are kept."""
+
+from __future__ import annotations
+
+from hotbed.errors import SandboxGone
+from hotbed.node.node import Node
+from hotbed.server.operation import Call
+from hotbed.wire.sandboxes import Deleted, SandboxCreated, SandboxList, SandboxRow
+
+
+async def create(node: Node, call: Call) -> SandboxCreated:
+    """Fork one."""
+    return await node.create_sandbox(call.body, call.lease)
+
+
+async def listing(node: Node, call: Call) -> SandboxList:
+    """All that live."""
+    return SandboxList(sandboxes=tuple(session.row() for session in node.sessions))
+
+
+async def get(node: Node, call: Call) -> SandboxRow:
+    """One that lives."""
+    return node.sessions.get(call.segment("id")).row()
+
+
+async def delete(node: Node, call: Call) -> Deleted:
+    """End one; the answer comes when nothing of it is left. Ending it again is no error."""
+    session_id = call.segment("id")
+    try:
+        await node.sessions.get(session_id).held.end("deleted")
+    except SandboxGone:
+        pass
+    return Deleted(id=session_id)

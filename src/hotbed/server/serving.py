@@ -1,0 +1,167 @@
+"""A node as a process: start, serve, drain, leave nothing.
+
+The order of starting matters. The backend is made before the event loop, because it forks a launcher and a process with
+an event loop must not fork. The node starts before anything listens, so that whoever can connect is served. What keeps
+it from starting is told to whoever started it, in the words that `hotbed doctor` uses.
+
+It ends on SIGTERM or SIGINT, or, embedded, some time after its last lease: the socket is withdrawn, running work gets
+its time, then everything ends. A second signal ends the waiting.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import importlib.metadata
+import logging
+import os
+import resource
+import signal
+from collections.abc import Coroutine, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import uvicorn
+
+from hotbed.errors import Error
+from hotbed.node.node import Node
+from hotbed.runtime.base import Backend
+from hotbed.server.app import make_app
+from hotbed.server.backends import make_backend
+from hotbed.server.listeners import BACKLOG, SocketOwnership, listen
+from hotbed.server.logs import configure_logs
+from hotbed.server.readiness import Readiness
+from hotbed.server.settings import Settings, make_private_dir
+
+EXIT_CANNOT_START = 3
+KEEP_ALIVE_S = 3600
+CLOSE_S = 2
+
+log = logging.getLogger(__name__)
+
+
+def run(settings: Settings, *, ready_fd: int | None = None) -> int:
+    """Serve until told to stop; the process's exit status."""
+    if settings.embedded and os.fork():
+        os._exit(0)
+    configure_logs(level=settings.log_level, file=settings.log_file)
+    readiness = Readiness(ready_fd)
+    try:
+        with owned_socket(settings.socket_path, settings) as ownership:
+            raise_file_limit()
+            backend = make_backend(settings)
+            run_loop(serve(settings, backend, ownership, readiness))
+    except Error as error:
+        log.error("event=cannot_start code=%s message=%r hint=%r", error.code, error.message, error.hint)
+        readiness.failed(error)
+        return EXIT_CANNOT_START
+    return 0
+
+
+@contextmanager
+def owned_socket(path: Path | None, settings: Settings) -> Iterator[SocketOwnership | None]:
+    """Own the Unix socket's path, if there is one, until the process is done with it."""
+    if path is None:
+        yield None
+        return
+    if path.parent == Path(settings.runtime_dir):
+        make_private_dir(path.parent)
+    ownership = SocketOwnership.take(path)
+    try:
+        yield ownership
+    finally:
+        ownership.release()
+
+
+async def serve(settings: Settings, backend: Backend, ownership: SocketOwnership | None, readiness: Readiness) -> None:
+    """Start the node, serve until it is time to stop, drain, close."""
+    node = Node(backend, settings.policy(), version=package_version())
+    try:
+        await node.start(warm=settings.warm)
+        listeners = listen(settings)
+        server = Server(server_config(node))
+        serving = asyncio.get_running_loop().create_task(server.serve(sockets=listeners))
+        gc.collect()
+        gc.freeze()  # what lives now lives on: no collection walks it again
+        readiness.ready()
+        await until_stopped(node, settings, ownership, serving)
+        server.should_exit = True
+        await serving
+    finally:
+        await node.close()
+
+
+def server_config(node: Node) -> uvicorn.Config:
+    """uvicorn as a library: no logging, signals or lifespan of its own."""
+    return uvicorn.Config(
+        make_app(node),
+        http="httptools",
+        ws="none",
+        lifespan="off",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        backlog=BACKLOG,
+        timeout_keep_alive=KEEP_ALIVE_S,
+        timeout_graceful_shutdown=CLOSE_S,
+    )
+
+
+class Server(uvicorn.Server):
+    """uvicorn without its signal handlers, which raise the signal again after serving."""
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Leave signals to `until_stopped`."""
+        yield
+
+
+async def until_stopped(
+    node: Node, settings: Settings, ownership: SocketOwnership | None, serving: asyncio.Task[None]
+) -> None:
+    """Wait for a reason to stop, then drain. A second signal cuts the draining short."""
+    signals: asyncio.Queue[int] = asyncio.Queue()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, signals.put_nowait, number)
+    reasons: list[Coroutine[Any, Any, Any]] = [signals.get()]
+    if settings.embedded:
+        reasons.append(node.leases.wait_unused(linger_s=settings.linger_s, first_s=settings.first_lease_s))
+    await first_of(*reasons, also=serving)
+    if ownership is not None:
+        ownership.withdraw()
+    await first_of(node.drain(deadline_s=settings.drain_s), signals.get(), also=serving)
+
+
+async def first_of(*works: Coroutine[Any, Any, Any], also: asyncio.Task[None]) -> None:
+    """Wait until one of these has ended, and cancel the others but for `also`."""
+    loop = asyncio.get_running_loop()
+    tasks = [loop.create_task(work) for work in works]
+    try:
+        await asyncio.wait({*tasks, also}, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def run_loop(main: Coroutine[Any, Any, None]) -> None:
+    """Run on uvloop, which halves what a request costs."""
+    import uvloop
+
+    uvloop.run(main)
+
+
+def package_version() -> str:
+    """Our version as installed."""
+    try:
+        return importlib.metadata.version("hotbed")
+    except importlib.metadata.PackageNotFoundError:
+        return "unknown"  # run from a source tree
+
+
+def raise_file_limit() -> None:
+    """Every sandbox and every client takes descriptors: use all that we may."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))

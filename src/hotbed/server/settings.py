@@ -1,0 +1,156 @@
+"""What a node is told when it starts: one frozen value, read once.
+
+A flag wins over the environment, the environment over the settings file, the file over the default. Every field can be
+given in all three: `max_sandboxes` is `--max-sandboxes`, `HOTBED_MAX_SANDBOXES`, and `max_sandboxes = 500` in TOML.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import stat
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+from hotbed.errors import InvalidRequest
+from hotbed.node.capacity import default_max_sandboxes, usable_cores, usable_memory_mib
+from hotbed.node.node import Policy
+
+BackendName = Literal["fork", "fake"]
+LogLevel = Literal["debug", "info", "warning", "error"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """A node's settings. Without a `socket` and a port it listens on the runtime directory's `node.sock`."""
+
+    socket: str = ""
+    host: str = "127.0.0.1"
+    port: int = 0
+    runtime_dir: str = ""
+    home: str = ""
+    backend: BackendName = "fork"
+    embedded: bool = False
+    linger_s: float = 1.0
+    first_lease_s: float = 30.0
+    drain_s: float = 30.0
+    lease_ttl_s: float = 15.0
+    max_sandboxes: int = 0
+    queue_limit: int = 10_000
+    queue_wait_s: float = 60.0
+    ttl_s: float = 24 * 3600.0
+    idle_ttl_s: float = 3600.0
+    max_templates: int = 32
+    warm: tuple[str, ...] = ("python",)
+    log_level: LogLevel = "info"
+    log_file: str = ""
+
+    def __post_init__(self) -> None:
+        for name, allowed in (("backend", BackendName), ("log_level", LogLevel)):
+            value = getattr(self, name)
+            if value not in get_args(allowed):
+                raise InvalidRequest(f"{name} is {' or '.join(get_args(allowed))}, not {value!r}")
+        for item in fields(self):
+            value = getattr(self, item.name)
+            if isinstance(value, (int, float)) and value < 0:
+                raise InvalidRequest(f"{item.name} must not be negative, not {value!r}")
+        if self.port > 65535:
+            raise InvalidRequest(f"port must be at most 65535, not {self.port}")
+
+    @property
+    def socket_path(self) -> Path | None:
+        """Where the Unix socket is; None when the node listens on TCP alone."""
+        if self.socket:
+            return Path(self.socket)
+        return None if self.port else Path(self.runtime_dir) / "node.sock"
+
+    def policy(self) -> Policy:
+        """What the node promises."""
+        computed = default_max_sandboxes(memory_mib=usable_memory_mib(), cores=usable_cores())
+        return Policy(
+            max_sandboxes=self.max_sandboxes or computed,
+            queue_limit=self.queue_limit,
+            queue_wait_s=self.queue_wait_s,
+            ttl_s=self.ttl_s,
+            idle_ttl_s=self.idle_ttl_s,
+            lease_ttl_s=self.lease_ttl_s,
+            max_templates=self.max_templates,
+        )
+
+
+def read_settings(flags: Mapping[str, Any], environ: Mapping[str, str] | None = None) -> Settings:
+    """The settings of this process. `flags` holds what was given on the command line; None means "not given"."""
+    environ = os.environ if environ is None else environ
+    path = flags.get("settings") or environ.get("HOTBED_SETTINGS")
+    found: dict[str, Any] = dict(_read_file(Path(path))) if path else {}
+    known = {item.name: str(item.type) for item in fields(Settings)}
+    for name in known:
+        if text := environ.get(f"HOTBED_{name.upper()}"):  # an empty variable counts as unset
+            found[name] = text
+    found.update({name: value for name, value in flags.items() if name in known and value is not None})
+    unknown = sorted(set(found) - set(known))
+    if unknown:
+        raise InvalidRequest(f"unknown setting {', '.join(unknown)}", hint=f"settings: {', '.join(sorted(known))}")
+    found.setdefault("runtime_dir", default_runtime_dir(environ))
+    found.setdefault("home", str(Path(environ.get("HOME", "/")) / ".local/state/hotbed"))
+    return Settings(**{name: _convert(name, value, known[name]) for name, value in found.items()})
+
+
+def default_runtime_dir(environ: Mapping[str, str]) -> str:
+    """Where the socket and the log live when nobody says."""
+    if environ.get("XDG_RUNTIME_DIR"):
+        return str(Path(environ["XDG_RUNTIME_DIR"]) / "hotbed")
+    return f"/tmp/hotbed-{os.getuid()}"
+
+
+def make_private_dir(path: Path) -> None:
+    """Make a directory that only this user can enter. Raises `InvalidRequest` when somebody else's is in its place."""
+    path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    found = path.lstat()
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or found.st_mode & 0o077:
+        raise InvalidRequest(
+            f"{path} is not a directory that only uid {os.getuid()} can enter",
+            hint="remove it, or set HOTBED_RUNTIME_DIR to a directory of your own (mode 0700)",
+        )
+
+
+def _read_file(path: Path) -> Mapping[str, Any]:
+    try:
+        tomllib: Any = importlib.import_module("tomllib")
+    except ImportError:
+        raise InvalidRequest("a settings file needs Python 3.11", hint="use flags or HOTBED_ variables") from None
+    try:
+        found: Mapping[str, Any] = tomllib.loads(path.read_text())
+    except (OSError, ValueError) as error:  # what is not TOML or not UTF-8 is a ValueError
+        raise InvalidRequest(f"settings file {path} cannot be read: {error}") from None
+    return found
+
+
+_WORDS = {
+    "1": True,
+    "true": True,
+    "yes": True,
+    "on": True,
+    "0": False,
+    "false": False,
+    "no": False,
+    "off": False,
+    "": False,
+}
+
+
+def _convert(name: str, value: Any, kind: str) -> Any:
+    """A setting's text as its type; a value that is not text passes through to the checks of `Settings`."""
+    try:
+        if kind.startswith("tuple"):
+            items = value.split(",") if isinstance(value, str) else value
+            return tuple(str(item).strip() for item in items if str(item).strip())
+        if not isinstance(value, str):
+            return {"int": int, "float": float}.get(kind, lambda same: same)(value)
+        if kind == "bool":
+            return _WORDS[value.lower()]
+        return {"int": int, "float": float}.get(kind, str)(value)
+    except (ValueError, TypeError, KeyError):
+        raise InvalidRequest(f"setting {name} is not {kind}: {value!r}") from None
