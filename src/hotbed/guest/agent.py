@@ -1,0 +1,264 @@
+"""The agent: pid 1 of a sandbox, forked from the warm template, serving the node over one socket.
+
+One thread, one loop. A request starts something (an exec, a program, a helper) and is answered when that has ended;
+nothing that a guest does is waited for. The node is waited for, for a bounded time: it sends whole frames and reads
+what it gets. When its end of the socket closes, the sandbox ends, because pid 1 does.
+
+    loop          calls back what is ready: the socket, output pipes, stdin pipes, SIGCHLD, deadlines
+    execs/job     one exec: files, runner or command, capture, deadline, verdict, one `result`
+    runner/spare  `code`, in a fork of this interpreter
+    spawn         `command` and `commands`
+    programs      `start`: candidate, judge, environment server
+    filing        single files, at once; archive: trees, in a child
+
+The order of imports, the rehearsal (`warm`) and the absence of imports inside functions on the way of an exec are for
+speed: each page that a fork is the first to write costs it a fault.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import socket
+from typing import Any, Callable, Dict, List, Mapping, NoReturn
+
+from . import archive, filing, kernel, processes, programs
+from .box import Box, below_agent
+from .execs import Exec
+from .frames import Closed, FrameError, Header
+from .memory import MemoryWatch
+from .programs import Program
+from .request import Refused, parse
+from .spare import Parking
+from .stdio import Stdio
+
+Op = Callable[["Agent", Header, bytes, List[int]], None]
+
+_STDIO = Stdio()
+_PR_SET_CHILD_SUBREAPER = 36  # include/uapi/linux/prctl.h
+
+
+class Agent:
+    """What is going on in this sandbox, by the node's names for it."""
+
+    def __init__(self, box: Box) -> None:
+        self.box = box
+        self.parking = Parking(box, _STDIO)
+        self.execs: Dict[str, Exec] = {}
+        self.programs: Dict[str, Program] = {}
+        self.memory = MemoryWatch(box)
+        box.loop.watch(box.connection.fileno(), self.serve)
+
+    def serve(self) -> None:
+        """Take the frames that have come."""
+        while True:
+            header, body, fds = self.box.connection.receive()
+            try:
+                self.handle(header, body, fds)
+            finally:
+                for fd in fds:
+                    os.close(fd)
+            if not self.box.connection.buffered():
+                return
+
+    def handle(self, header: Header, body: bytes, fds: List[int]) -> None:
+        """Do what a frame asks for, or say why not."""
+        op = _OPS.get(header.get("op"))  # type: ignore[arg-type]
+        try:
+            if op is None:
+                raise Refused("bad_request", f"unknown op {header.get('op')!r:.64}")
+            op(self, header, body, fds)
+        except Refused as error:
+            self.refuse(header, error.code, str(error))
+        except Closed:
+            raise
+        except Exception as error:  # noqa: BLE001  # boundary: one bad request must not end the sandbox
+            self.refuse(header, "bad_request", f"{type(error).__name__}: {error}")
+
+    def refuse(self, header: Header, code: str, message: str) -> None:
+        """Answer with an error frame."""
+        answer = {"op": "error", "code": code, "message": message[:4096]}
+        if type(header.get("id")) is str:
+            answer["id"] = header["id"]
+        self.box.send(answer)
+
+    def hello(self, header: Header, _body: bytes, _fds: List[int]) -> None:
+        """Who is here."""
+        answer = {"op": "hello", "ready_ns": self.box.ready_ns, "pid": os.getpid(), "python": platform.python_version()}
+        self.box.send(answer)
+
+    def exec(self, header: Header, body: bytes, _fds: List[int]) -> None:
+        """Start an exec; its `result` comes later."""
+        request = parse(header, body)
+        if request.id in self.execs:
+            raise Refused("bad_request", f"exec {request.id!r:.64} is running")
+        work = Exec(self.box, request, self.parking, lambda done: self.over(self.execs, done.request.id))
+        self.execs[request.id] = work
+        self.memory.wake()
+        try:
+            work.start()
+        except Exception:
+            self.execs.pop(request.id, None)
+            raise
+
+    def start(self, header: Header, _body: bytes, fds: List[int]) -> None:
+        """Start a program on the channel that came along."""
+        if len(fds) != 1:
+            raise Refused("bad_request", "start needs one descriptor, the channel")
+        program = Program(self.box, header, _STDIO, lambda done: self.over(self.programs, done.id))
+        self.programs[program.id] = program
+        self.memory.wake()
+        try:
+            program.start(fds[0])
+        except Exception:
+            self.programs.pop(program.id, None)
+            raise
+
+    def over(self, running: Dict[str, Any], name: str) -> None:
+        """An exec or program has ended."""
+        running.pop(name, None)
+
+    def input(self, header: Header, body: bytes, _fds: List[int]) -> None:
+        """Bytes for an exec's stdin; none closes it."""
+        running = self.execs.get(str(header.get("id")))
+        if running is None or running.job.pump is None:
+            return  # it ended meanwhile, or reads nothing
+        if body:
+            running.job.pump.feed(body)
+        else:
+            running.job.pump.end()
+
+    def signal(self, header: Header, _body: bytes, _fds: List[int]) -> None:
+        """Signal the leader's process group, as a terminal would."""
+        job = self.job(header)
+        if job is not None and job.leader:
+            try:
+                os.killpg(job.leader, int(header["signal"]))
+            except (ProcessLookupError, PermissionError):
+                pass
+
+    def cancel(self, header: Header, _body: bytes, _fds: List[int]) -> None:
+        """Kill an exec or program; its answer says `signal`."""
+        job = self.job(header)
+        if job is not None:
+            job.kill("signal")
+
+    def job(self, header: Header) -> Any:
+        """The job of an exec or program that is still running."""
+        name = str(header.get("id"))
+        running = self.execs.get(name) or self.programs.get(name)
+        return running.job if running is not None else None
+
+    def open(self, header: Header, _body: bytes, _fds: List[int]) -> None:
+        """A descriptor of a regular file."""
+        perm = int(header.get("perm", 0o644))
+        fd = filing.open_regular(header["path"], header.get("mode", "r"), perm, parents=bool(header.get("parents")))
+        try:
+            about = filing.description(os.fstat(fd))
+            self.box.send(
+                {"op": "opened", "id": header.get("id"), "size": about["size"], "perm": about["perm"]}, b"", [fd]
+            )
+        finally:
+            os.close(fd)
+
+    def pack(self, header: Header, _body: bytes, _fds: List[int]) -> None:
+        """A pipe that yields a tar."""
+        path = header["path"]
+        filing.look_at(path)
+        source, sink = os.pipe2(os.O_CLOEXEC)
+        try:
+            archive.fork(self.box, lambda fd: archive.pack(path, fd), keep=sink, on_outcome=lambda _: None)
+            self.box.send({"op": "packed", "id": header.get("id")}, b"", [source])
+        finally:
+            os.close(source)
+            os.close(sink)
+
+    def unpack(self, header: Header, _body: bytes, fds: List[int]) -> None:
+        """Extract the tar that the descriptor yields."""
+        if len(fds) != 1:
+            raise Refused("bad_request", "unpack needs one descriptor, the tar stream")
+        path = header["path"]
+        archive.fork(
+            self.box, lambda fd: archive.unpack(path, fd), keep=fds[0], on_outcome=self.answer(header, "unpacked")
+        )
+
+    def stat(self, header: Header, _body: bytes, _fds: List[int]) -> None:
+        """What is at a path."""
+        self.answer(header, "done")(filing.look_at(header["path"]))
+
+    def list(self, header: Header, _body: bytes, _fds: List[int]) -> None:
+        """What is in a folder."""
+        self.answer(header, "done")(filing.entries_of(header["path"]))
+
+    def mkdir(self, header: Header, _body: bytes, _fds: List[int]) -> None:
+        """Make a folder."""
+        self.answer(header, "done")(filing.make_folder(header["path"]))
+
+    def remove(self, header: Header, _body: bytes, _fds: List[int]) -> None:
+        """Remove a file at once, a folder in a child."""
+        path, answer = header["path"], self.answer(header, "done")
+        if filing.remove_file(path):
+            answer({})
+        else:
+            archive.fork(self.box, lambda fd: archive.remove(path, fd), keep=self.box.null, on_outcome=answer)
+
+    def answer(self, header: Header, op: str) -> Callable[[Dict[str, Any]], None]:
+        """Answers with an outcome, or with its failure."""
+
+        def call(outcome: Dict[str, Any]) -> None:
+            if "code" in outcome:
+                self.refuse(header, outcome["code"], outcome.get("message", ""))
+            else:
+                self.box.send({"op": op, "id": header.get("id"), **outcome})
+
+        return call
+
+
+_OPS: Dict[str, Op] = {
+    "hello": Agent.hello,
+    "exec": Agent.exec,
+    "input": Agent.input,
+    "signal": Agent.signal,
+    "cancel": Agent.cancel,
+    "start": Agent.start,
+    "open": Agent.open,
+    "pack": Agent.pack,
+    "unpack": Agent.unpack,
+    "stat": Agent.stat,
+    "list": Agent.list,
+    "mkdir": Agent.mkdir,
+    "remove": Agent.remove,
+}
+
+
+def main(sock: socket.socket, ready_ns: int, config: Mapping[str, Any]) -> NoReturn:
+    """Serve the node until it closes the socket, then end the sandbox."""
+    code = 0
+    try:
+        programs.conceal()
+        if os.getpid() != 1:
+            kernel.prctl(_PR_SET_CHILD_SUBREAPER, 1)
+        agent = Agent(Box(sock, ready_ns, config))
+        if config.get("spare"):
+            agent.parking.fill()
+        serve(agent)
+    finally:
+        end_everything()
+        os._exit(code)
+
+
+def serve(agent: Agent) -> None:
+    """Turn the loop until the node is gone or speaks no frames."""
+    try:
+        while True:
+            agent.box.loop.turn()
+    except FrameError as error:
+        agent.refuse({}, "bad_request", str(error))
+    except (Closed, BlockingIOError, ConnectionError):
+        return
+
+
+def end_everything() -> None:
+    """The kernel kills a pid namespace with its pid 1; elsewhere we do."""
+    if os.getpid() != 1:
+        processes.kill_all(lambda: {pid for pid, about in below_agent().items() if about.alive})

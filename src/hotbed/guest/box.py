@@ -1,0 +1,115 @@
+"""What the jobs of one sandbox share: the loop, the reaper, the way to the node, the limits, and who is running."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import struct
+from typing import Any, Dict, List, Mapping, Optional, Protocol, Sequence, Set
+
+from . import processes
+from .capture import SCRATCH, Lingering
+from .children import Children
+from .frames import Connection
+from .loop import Loop
+from .processes import Claim
+
+_SEND_TIMEOUT_S = 60
+
+
+class Claimant(Protocol):
+    """A job as the box sees it."""
+
+    claim: Claim
+
+    def kill(self, cause: str) -> None:
+        """End it, and let its report say why."""
+        ...
+
+
+class Counter:
+    """A number in a cgroup's event file, counted from now on."""
+
+    def __init__(self, fd: int, name: bytes) -> None:
+        self._fd = fd
+        self._name = name
+        self._base = 0
+        self._base = self.read()
+
+    def read(self) -> int:
+        """How often it happened since this object was made."""
+        try:
+            words = os.pread(self._fd, 4096, 0).split()
+            return int(words[words.index(self._name) + 1]) - self._base
+        except (OSError, ValueError, IndexError):
+            return 0
+
+
+class Box:
+    """One sandbox, from inside."""
+
+    def __init__(self, sock: socket.socket, ready_ns: int, config: Mapping[str, Any]) -> None:
+        self.connection = Connection(sock)
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", _SEND_TIMEOUT_S, 0))
+        self.ready_ns = ready_ns
+        self.config = config
+        self.loop = Loop()
+        self.children = Children(self.loop)
+        self.marks = processes.Marks()
+        self.scratch = memoryview(bytearray(SCRATCH))
+        self.lingering = Lingering(self.loop, self.scratch)
+        self.null = os.open("/dev/null", os.O_RDWR | os.O_CLOEXEC)
+        self.jobs: Dict[int, Claimant] = {}
+        self.started = 0
+        limits = config.get("limits") or {}
+        self.memory_mib: Optional[int] = limits.get("memory_mib")
+        self.oom_kills = counter(config.get("memory_events_fd"), b"oom_kill")
+        self.fork_refusals = counter(config.get("pids_events_fd"), b"max")
+
+    def send(self, header: Dict[str, Any], body: bytes = b"", fds: Sequence[int] = ()) -> None:
+        """One frame to the node."""
+        self.connection.send(header, body, fds)
+
+    def enter(self, job: Claimant) -> None:
+        """A job has started."""
+        self.started += 1
+        self.jobs[id(job)] = job
+
+    def leave(self, job: Claimant) -> None:
+        """A job has ended."""
+        self.jobs.pop(id(job), None)
+
+    def members(self, job: Claimant) -> Set[int]:
+        """The living processes of a job."""
+        others: List[Claim] = [other.claim for other in self.jobs.values() if other is not job]
+        return processes.members(below_agent(), job.claim, others, self.marks.of)
+
+    def kill(self, job: Claimant) -> None:
+        """Kill every process of a job."""
+        if self.started == 1 and os.getpid() == 1:
+            # Nothing else ever ran here: the kernel does it in one step that no fork can slip through.
+            processes.send(-1, signal.SIGKILL)
+        else:
+            processes.kill_all(lambda: self.members(job))
+
+    def close(self) -> None:
+        """Give back what a rehearsal took."""
+        self.children.close()
+        self.loop.close()
+        os.close(self.null)
+
+
+def below_agent() -> Dict[int, processes.Process]:
+    """Every process of the sandbox but the agent."""
+    table = processes.table()
+    own = os.getpid()
+    if own == 1:
+        table.pop(1, None)
+        return table
+    return processes.below(table, own)
+
+
+def counter(fd: Optional[int], name: bytes) -> Optional[Counter]:
+    """The counter behind a descriptor, if there is one."""
+    return None if fd is None else Counter(fd, name)

@@ -1,0 +1,45 @@
+"""Watches memory where no cgroup does: every 50 ms while something runs, all of the sandbox against its limit.
+
+A program that allocates faster than that can overshoot the limit by what it gets in one interval. Pages that forks
+share with the template would be counted many times by the cheap sum, so it only raises a suspicion, and the kernel's
+proportional count decides.
+"""
+
+from __future__ import annotations
+
+from . import processes
+from .box import Box, below_agent
+
+_INTERVAL_S = 0.05
+
+
+class MemoryWatch:
+    """Kills the largest job when the sandbox is over its memory."""
+
+    def __init__(self, box: Box) -> None:
+        self._box = box
+        self._limit_kib = (box.memory_mib or 0) * 1024
+        self._on = bool(self._limit_kib) and box.config.get("poll_memory", box.oom_kills is None)
+        self._pending = False
+
+    def wake(self) -> None:
+        """Something starts to run."""
+        if self._on and not self._pending:
+            self._pending = True
+            self._box.loop.after(_INTERVAL_S, self._look)
+
+    def _look(self) -> None:
+        self._pending = False
+        pids = [pid for pid, about in below_agent().items() if about.alive]
+        if processes.resident_kib(pids) > self._limit_kib and processes.proportional_kib(pids) > self._limit_kib:
+            self._kill_largest()
+        if pids or self._box.jobs:
+            self.wake()
+
+    def _kill_largest(self) -> None:
+        jobs = list(self._box.jobs.values())
+        if jobs:
+            max(jobs, key=lambda job: processes.proportional_kib(self._box.members(job))).kill("oom")
+        else:
+            for pid in below_agent():
+                processes.send(pid, 9)

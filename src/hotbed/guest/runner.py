@@ -1,0 +1,168 @@
+"""Runs one program in a fork of the warm interpreter, as `python main.py` would.
+
+The program gets a fresh `__main__`, its own argv, stdio, environment and working directory, and nothing of ours: no
+module, no descriptor, no signal handler. What Python does after a script ends is done here too (threads joined, atexit,
+flush, objects of `__main__` released), except that the interpreter is then left by _exit: to tear down every preloaded
+module would touch each page that is shared with the template. What a program can still see is our frames below its own
+(`sys._getframe`); a traceback does not show them.
+"""
+
+from __future__ import annotations
+
+import atexit
+import builtins
+import gc
+import io
+import linecache
+import os
+import resource
+import signal
+import sys
+import threading
+import traceback
+from types import ModuleType, TracebackType
+from typing import Any, Dict, Mapping, NamedTuple, NoReturn, Optional, Sequence, Type
+
+from . import kernel
+from .child import become
+from .orderlog import OrderLog
+from .reseed import reseed
+from .stdio import Stdio
+
+FILENAME = "<code>"
+_LOST_OUTPUT = 120  # what Python exits with when its last flush fails
+
+
+class Work(NamedTuple):
+    """One program and what it starts with."""
+
+    source: bytes
+    args: Sequence[str] = ()
+    env: Mapping[str, str] = {}
+    cwd: str = "/"
+    entropy: Optional[bytes] = None
+
+
+def start(work: Work, stdio: Stdio, log: OrderLog, fds: Sequence[int]) -> NoReturn:
+    """In a fork of the agent: become the program, whose stdin, stdout and stderr are `fds`. Never returns."""
+    try:
+        become(*fds)
+        run(work, stdio, log)
+    finally:
+        os._exit(70)  # only if our own code failed: nothing of it may run on in the agent's place
+
+
+def run(work: Work, stdio: Stdio, log: OrderLog) -> NoReturn:
+    """Run the program and exit as it would; the process is already detached from the agent."""
+    kernel.prctl(kernel.PR_SET_DUMPABLE, 1)
+    os.environ.update(work.env)
+    reseed(work.entropy)
+    stdio.install(log)
+    gc.enable()
+    sys.argv[:] = ["main.py", *work.args]
+    sys.path.insert(0, work.cwd)
+    number = conclude(execute(work.source), stdio)
+    if number < 0:
+        die_of(signal.Signals(-number))
+    mine, children = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    seconds = mine.ru_utime + mine.ru_stime + children.ru_utime + children.ru_stime
+    log.announce(number, int(seconds * 1e6), max(mine.ru_maxrss, children.ru_maxrss))
+    os.closerange(1, 3)  # the agent sees both ends of file and the announcement at once
+    os._exit(number)
+
+
+def execute(source: bytes) -> int:
+    """Run the source as `__main__`; its exit code, or minus the signal that it should die of."""
+    space = fresh_main()
+    linecache.cache[FILENAME] = (len(source), None, source.decode("utf-8", "replace").splitlines(True), FILENAME)
+    try:
+        exec(compile(source, FILENAME, "exec", dont_inherit=True), space)
+    except BaseException as error:  # noqa: BLE001  # boundary: the program's, whatever it is
+        return outcome_of(error)
+    return 0
+
+
+def fresh_main() -> Dict[str, Any]:
+    """The namespace of a new `__main__`, as a script's is."""
+    module = ModuleType("__main__")
+    space = module.__dict__
+    space.update(__annotations__={}, __builtins__=builtins, __file__=FILENAME, __cached__=None)
+    sys.modules["__main__"] = module
+    return space
+
+
+def outcome_of(error: BaseException) -> int:
+    """What the interpreter does with an exception that nobody caught; the exit code, or minus the signal to die of."""
+    if isinstance(error, SystemExit):
+        return exit_code_of(error.code)
+    report(type(error), error, error.__traceback__ and error.__traceback__.tb_next)  # the first frame is `execute`
+    return -signal.SIGINT if isinstance(error, KeyboardInterrupt) else 1
+
+
+def exit_code_of(code: object) -> int:
+    """The exit code of `sys.exit(code)`."""
+    if code is None:
+        return 0
+    if isinstance(code, int):
+        return code & 0xFF
+    try:
+        sys.stderr.write(f"{code}\n")
+    except Exception:  # noqa: BLE001  # boundary: str() of the program's object, or its stream, may raise anything
+        pass
+    return 1
+
+
+def report(kind: Type[BaseException], error: BaseException, trace: Optional[TracebackType]) -> None:
+    """Print the traceback, or let the program's own hook do it."""
+    error.__traceback__ = trace
+    try:
+        if sys.excepthook is not sys.__excepthook__:
+            sys.excepthook(kind, error, trace)
+        else:
+            # The built-in hook looks for a file of that name instead of asking linecache before 3.13.
+            traceback.print_exception(kind, error, trace)
+    except BaseException:  # noqa: BLE001  # boundary: a hook or a stream of the program may raise anything
+        traceback.print_exception(kind, error, trace, file=sys.__stderr__)
+
+
+def conclude(number: int, stdio: Stdio) -> int:
+    """What Python does after a script: join threads, run atexit handlers, flush, release `__main__`."""
+    try:
+        threading._shutdown()  # type: ignore[attr-defined]
+    except KeyboardInterrupt as error:
+        number = outcome_of(error)
+    atexit._run_exitfuncs()
+    whole = stdio.flush()
+    if release_main():
+        whole = stdio.flush() and whole
+    return number if whole or number else _LOST_OUTPUT
+
+
+def release_main() -> bool:
+    """Drop what `__main__` holds, so that files are written out and finalizers run; whether anything could have run."""
+    space = sys.modules["__main__"].__dict__
+    kept = ("__builtins__", "__name__")
+    for name in [name for name in space if name[:1] == "_"] + [name for name in space if name[:1] != "_"]:
+        if name not in kept:
+            space[name] = None
+    gc.collect()
+    for thing in gc.get_objects():  # those older than the fork are frozen, and not listed
+        if isinstance(thing, io.IOBase) and isinstance(thing, (io.BufferedWriter, io.BufferedRandom, io.TextIOWrapper)):
+            flush_quietly(thing)
+    return True
+
+
+def flush_quietly(stream: Any) -> None:
+    """Write out a file that the program left open in a place we do not know."""
+    try:
+        if not stream.closed:
+            stream.flush()
+    except Exception:  # noqa: BLE001  # boundary: a subclass of the program may raise anything
+        pass
+
+
+def die_of(number: signal.Signals) -> NoReturn:
+    """End by a signal, as Python does after an uncaught KeyboardInterrupt."""
+    signal.signal(number, signal.SIG_DFL)
+    os.kill(os.getpid(), number)
+    os._exit(128 + number)

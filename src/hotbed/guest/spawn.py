@@ -1,0 +1,48 @@
+"""Starts a command: posix_spawn, which shares the agent's memory until the exec instead of copying its page tables."""
+
+from __future__ import annotations
+
+import errno
+import os
+import signal
+from typing import List, Mapping, Sequence, Union
+
+Word = Union[str, bytes]
+
+SHELL = "/bin/sh"
+NOT_FOUND, NOT_EXECUTABLE = 127, 126  # what a shell answers
+_IGNORED_BY_PYTHON = (signal.SIGPIPE, signal.SIGXFSZ)
+_TRY_NEXT = (errno.ENOENT, errno.ENOTDIR, errno.EACCES)
+
+
+def spawn(argv: Sequence[Word], env: Mapping[str, str], fds: Sequence[int]) -> int:
+    """Start `argv` in a new session with stdin, stdout and stderr `fds` and nothing else open; its pid.
+
+    The working directory, umask and limits are the agent's. Every descriptor of the agent closes on exec. Raises
+    OSError: E2BIG, ENOENT, EACCES, ENOEXEC, or EAGAIN when there may be no further process.
+    """
+    actions = [(os.POSIX_SPAWN_DUP2, fd, number) for number, fd in enumerate(fds)]
+    failure = OSError(errno.ENOENT, os.strerror(errno.ENOENT))
+    for path in candidates(os.fsdecode(argv[0]), env.get("PATH", os.defpath)):
+        try:
+            return os.posix_spawn(
+                path, list(argv), env, file_actions=actions, setsid=True, setsigmask=(), setsigdef=_IGNORED_BY_PYTHON
+            )
+        except OSError as error:
+            if error.errno not in _TRY_NEXT:
+                raise
+            if failure.errno != errno.EACCES:
+                failure = error
+    raise failure
+
+
+def candidates(name: str, path: str) -> List[str]:
+    """The files that a command name may mean, in the order of PATH."""
+    if "/" in name or not name:
+        return [name]
+    return [os.path.join(folder or ".", name) for folder in path.split(os.pathsep)]
+
+
+def exit_code_of(error: OSError) -> int:
+    """The exit code of a command that could not be started."""
+    return NOT_FOUND if error.errno in (errno.ENOENT, errno.ENOTDIR) else NOT_EXECUTABLE
