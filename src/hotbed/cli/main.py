@@ -1,0 +1,72 @@
+"""The `hotbed` command.
+
+Exit codes, the same for every command: 0 yes or done, 1 the answer is no, 2 it was asked wrongly, 3 the node (no node,
+a node that failed), 4 this host cannot isolate, 130 interrupted. `hotbed run` gives the exit code of what it ran.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+
+from hotbed import __version__
+from hotbed.cli.commands import demo, doctor, node, ps, run
+from hotbed.cli.output import Output
+from hotbed.errors import Error, InvalidRequest, IsolationUnavailable
+
+OK, NO, USAGE, NODE, ISOLATION, INTERRUPTED = 0, 1, 2, 3, 4, 130
+
+EPILOG = """exit codes:
+  0 done, 1 the answer is no, 2 asked wrongly, 3 node trouble, 4 this host cannot isolate, 130 interrupted;
+  `hotbed run` passes on the exit code of what it ran"""
+
+
+def make_parser() -> argparse.ArgumentParser:
+    """Every command's arguments."""
+    parser = argparse.ArgumentParser(
+        prog="hotbed",
+        description="Warm, forkable, seeded sandboxes for RL rollouts, on the machine you already have.",
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action="version", version=f"hotbed {__version__}")
+    commands = parser.add_subparsers(dest="verb", metavar="COMMAND", required=True)
+    for command in (run, ps, doctor, demo, node):
+        made = command.add_parser(commands)
+        made.add_argument("--json", action="store_true", help="print data as JSON on standard output")
+        made.set_defaults(run=command.run)
+    return parser
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command; its exit code."""
+    args = make_parser().parse_args(argv)
+    try:
+        code: int = args.run(args)
+        sys.stdout.flush()
+        return code
+    except Error as error:
+        return report(error, Output.of(args))
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except BrokenPipeError:  # the reader of our output has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return OK
+
+
+def report(error: Error, output: Output) -> int:
+    """Say what went wrong and give the exit code for it."""
+    if output.json:
+        output.data(error.to_wire())
+    output.talk(f"error: {error.message or error.code}")
+    if error.hint:
+        output.talk(f"hint: {error.hint}")
+    if isinstance(error, InvalidRequest):
+        return USAGE
+    return ISOLATION if isinstance(error, IsolationUnavailable) else NODE
+
+
+if __name__ == "__main__":
+    sys.exit(main())

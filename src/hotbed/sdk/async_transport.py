@@ -1,0 +1,156 @@
+"""The asyncio driver of an exchange: the same steps as the blocking one, on the same kept sockets.
+
+Sockets are driven by the loop's own `sock_*` operations rather than by streams: a kept connection then belongs to no
+loop, so that a client works under one `asyncio.run` after another. TLS needs more than a plain socket; those calls run
+the blocking driver in a thread.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import socket
+import weakref
+from collections.abc import Awaitable
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from hotbed.errors import Error
+from hotbed.sdk.addresses import dial
+from hotbed.sdk.calls import Call
+from hotbed.sdk.exchange import exchange
+from hotbed.sdk.steps import Finish, Open, Opened, Pause, Pull, Push, Read, Revive, Step, Write
+
+if TYPE_CHECKING:
+    from hotbed.sdk.transport import Link
+
+T = TypeVar("T")
+
+CONNECTIONS_PER_LOOP = 512  # a trainer may start thousands of tasks, and most processes may open 1024 files
+
+
+class AsyncDriver:
+    """Performs exchanges for one link, on whichever loop is running."""
+
+    def __init__(self, link: Link) -> None:
+        self._link = link
+        self._slots: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = (
+            weakref.WeakKeyDictionary()
+        )
+
+    async def perform(self, call: Call[T]) -> T:
+        """Make a call and wait for its answer."""
+        if self._link.address.tls:
+            return await asyncio.to_thread(self._link.send, call)
+        async with self._slots_of(asyncio.get_running_loop()):
+            return await _perform(self._link, call)
+
+    def _slots_of(self, loop: asyncio.AbstractEventLoop) -> asyncio.Semaphore:
+        slots = self._slots.get(loop)
+        if slots is None:
+            slots = self._slots[loop] = asyncio.Semaphore(CONNECTIONS_PER_LOOP)
+        return slots
+
+
+async def _perform(link: Link, call: Call[T]) -> T:
+    run = _Run(link)
+    steps = exchange(call)
+    try:
+        step = next(steps)
+        while True:
+            try:
+                answer = await run.perform(step)
+            except asyncio.TimeoutError:  # not the builtin one before Python 3.11
+                step = steps.throw(TimeoutError())
+            except (OSError, Error) as failure:
+                if isinstance(step, (Pull, Push)):
+                    raise
+                step = steps.throw(failure)
+            else:
+                step = steps.send(answer)
+    except StopIteration as end:
+        value: T = end.value
+        return value
+    finally:
+        run.drop()
+
+
+class _Run:
+    """Performs the steps of one exchange."""
+
+    def __init__(self, link: Link) -> None:
+        self._link = link
+        self._loop = asyncio.get_running_loop()
+        self._socket: socket.socket | None = None
+
+    async def perform(self, step: Step) -> Any:
+        """Do one step and give what it asks for."""
+        if isinstance(step, Write):
+            return await _within(step.timeout_s, self._loop.sock_sendall(self._connection, step.data))
+        if isinstance(step, Read):
+            return await _within(step.timeout_s, self._loop.sock_recv(self._connection, step.size))
+        if isinstance(step, Open):
+            return await self._open(step)
+        if isinstance(step, Finish):
+            return self._finish(reusable=step.reusable)
+        return await self._perform_rare(step)
+
+    async def _perform_rare(self, step: Pull | Push | Pause | Revive) -> Any:
+        if isinstance(step, Pull):
+            return await asyncio.to_thread(next, step.source, None)
+        if isinstance(step, Push):
+            return await self._push(step)
+        if isinstance(step, Pause):
+            return await asyncio.sleep(step.seconds)
+        return await asyncio.to_thread(self._link.revive)
+
+    async def _push(self, step: Push) -> None:
+        """Disks block; memory and callbacks belong on the loop."""
+        if isinstance(step.sink, io.IOBase) and not isinstance(step.sink, io.BytesIO):
+            await asyncio.to_thread(step.sink.write, step.data)
+        else:
+            step.sink.write(step.data)
+
+    @property
+    def _connection(self) -> socket.socket:
+        assert self._socket is not None, "an exchange opens before it reads or writes"
+        return self._socket
+
+    async def _open(self, step: Open) -> Opened:
+        self.drop()
+        link = self._link
+        if step.leased and not link.has_lease():
+            headers = await asyncio.to_thread(link.headers, leased=True)
+        else:
+            headers = link.headers(leased=step.leased)
+        self._socket = None if step.fresh else link.pool.take()
+        reused = self._socket is not None
+        if self._socket is None:
+            self._socket = await self._dial(step.timeout_s)
+        self._socket.setblocking(False)
+        return Opened(reused=reused, headers=headers, prefix=link.address.prefix)
+
+    async def _dial(self, timeout_s: float) -> socket.socket:
+        address = self._link.address
+        if address.unix_path is not None:
+            try:
+                return dial(address, 0)
+            except BlockingIOError:
+                pass  # the node's queue of new connections is full
+        return await asyncio.to_thread(dial, address, timeout_s)  # resolving names blocks too
+
+    def _finish(self, *, reusable: bool) -> None:
+        connection, self._socket = self._connection, None
+        if reusable and not self._link.closed:
+            self._link.pool.give(connection)
+        else:
+            connection.close()
+
+    def drop(self) -> None:
+        """Close the connection if the exchange ended in the middle."""
+        connection, self._socket = self._socket, None
+        if connection is not None:
+            connection.close()
+
+
+async def _within(timeout_s: float, work: Awaitable[T]) -> T:
+    return await asyncio.wait_for(work, timeout_s)

@@ -1,0 +1,124 @@
+"""Finding a node: the arguments, else HOTBED_URL, else this user's running node, else one started now.
+
+Where no client is given, the SDK uses one per process, made on first use: a child that forks off makes its own.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import threading
+
+from hotbed.errors import Draining, InvalidRequest, NodeUnavailable
+from hotbed.sdk.addresses import Address, parse_url
+from hotbed.sdk.client import AnyClient, AsyncClient, Client
+from hotbed.sdk.embedded import local_node, running_node
+from hotbed.sdk.settings import Settings
+from hotbed.sdk.transport import Link, close_all
+
+_LOCAL_TRIES = 5
+
+
+def connect(url: str | None = None, *, api_key: str | None = None, unix_socket: str | None = None) -> Client:
+    """A client of the node that the arguments or the environment name, or of this user's own, started if need be.
+
+    The client holds a lease: what is made through it ends when it is closed or its process ends. Raises
+    `NodeUnavailable` when no node answers, and `IsolationUnavailable` when this host cannot run one.
+    """
+    return Client(_open_link(url, api_key=api_key, unix_socket=unix_socket))
+
+
+def connect_if_running() -> Client | None:
+    """A client of the node that `connect` would find; None where it would have to start one."""
+    settings = Settings.from_environment()
+    address = chosen_address(settings, url=None, unix_socket=None) or running_node(settings)
+    return Client(_hold(Link(address, api_key=settings.api_key))) if address is not None else None
+
+
+async def aconnect(
+    url: str | None = None, *, api_key: str | None = None, unix_socket: str | None = None
+) -> AsyncClient:
+    """`connect` for asyncio."""
+    import asyncio  # not for those who do not use it
+
+    return AsyncClient(await asyncio.to_thread(_open_link, url, api_key=api_key, unix_socket=unix_socket))
+
+
+def _open_link(url: str | None, *, api_key: str | None, unix_socket: str | None) -> Link:
+    settings = Settings.from_environment()
+    address = chosen_address(settings, url=url, unix_socket=unix_socket)
+    key = api_key or settings.api_key
+    atexit.register(close_all)
+    if address is not None:
+        return _hold(Link(address, api_key=key))
+    return _hold_local(settings, key)
+
+
+def chosen_address(settings: Settings, *, url: str | None, unix_socket: str | None) -> Address | None:
+    """The node that was named; None leaves it to this user's own."""
+    if url is not None and unix_socket is not None:
+        raise InvalidRequest("url and unix_socket were given together", hint="give one of them")
+    if unix_socket is not None:
+        return Address(unix_path=os.path.abspath(unix_socket))
+    named = url if url is not None else settings.url
+    return parse_url(named) if named is not None else None
+
+
+def _hold(link: Link) -> Link:
+    """The link with its lease taken, so that a node that is not there is reported now."""
+    try:
+        link.hold()
+    except OSError as reason:
+        link.close()
+        raise NodeUnavailable(
+            f"no node answers at {link.address}: {reason.strerror or reason}",
+            hint="start it with `hotbed node`, or leave HOTBED_URL and the arguments out to use a local one",
+        ) from reason
+    except BaseException:
+        link.close()
+        raise
+    return link
+
+
+def _hold_local(settings: Settings, api_key: str | None) -> Link:
+    """A lease on this user's node. One that is just ending is waited out and replaced."""
+    for last in (False,) * (_LOCAL_TRIES - 1) + (True,):
+        link = Link(local_node(settings), api_key=api_key, revive=lambda: local_node(settings))
+        try:
+            return _hold(link)
+        except (NodeUnavailable, Draining):
+            if last:
+                raise
+    raise AssertionError("the last try returns or raises")
+
+
+_default_lock = threading.Lock()
+_default: Client | None = None
+
+
+def link_of(client: AnyClient | None) -> Link:
+    """The link behind a client, or behind this process's own when none is given."""
+    if client is not None:
+        return client.link
+    global _default
+    with _default_lock:
+        if _default is None or _default.link.closed:
+            _default = connect()
+        return _default.link
+
+
+async def alink_of(client: AnyClient | None) -> Link:
+    """`link_of` for asyncio: making the first client may take a moment."""
+    if client is not None or (_default is not None and not _default.link.closed):
+        return link_of(client)
+    import asyncio  # not for those who do not use it
+
+    return await asyncio.to_thread(link_of, None)
+
+
+def _unlock_in_child() -> None:
+    global _default_lock
+    _default_lock = threading.Lock()
+
+
+os.register_at_fork(after_in_child=_unlock_in_child)

@@ -1,0 +1,48 @@
+"""What the client's side reads from the environment, once per `connect()`."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """The environment as the SDK and the command line understand it. An empty variable counts as unset."""
+
+    url: str | None = None
+    api_key: str | None = None
+    runtime_dir: str | None = None
+    xdg_runtime_dir: str | None = None
+    no_color: bool = False
+
+    @classmethod
+    def from_environment(cls) -> Settings:
+        """Read it now."""
+        read = os.environ.get
+        return cls(
+            url=read("HOTBED_URL") or None,
+            api_key=read("HOTBED_API_KEY") or None,
+            runtime_dir=read("HOTBED_RUNTIME_DIR") or None,
+            xdg_runtime_dir=read("XDG_RUNTIME_DIR") or None,
+            no_color=bool(read("NO_COLOR")),
+        )
+
+    @property
+    def node_dir(self) -> str:
+        """Where this user's node keeps its socket."""
+        if self.runtime_dir:
+            return self.runtime_dir
+        if self.xdg_runtime_dir:
+            return os.path.join(self.xdg_runtime_dir, "hotbed")
+        return f"/tmp/hotbed-{os.getuid()}"
+
+    @property
+    def node_socket(self) -> str:
+        """This user's node answers here, if one runs."""
+        return os.path.join(self.node_dir, "node.sock")
+
+
+def child_environment() -> dict[str, str]:
+    """The environment that an embedded node inherits."""
+    return dict(os.environ)
