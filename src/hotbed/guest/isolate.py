@@ -32,7 +32,7 @@ _NAMESPACES = kernel.CLONE_NEWNS | kernel.CLONE_NEWIPC | kernel.CLONE_NEWUTS | k
 _QUIET = kernel.MS_NOSUID | kernel.MS_NODEV
 _ATTACH = kernel.MS_BIND | kernel.MS_REC
 _PROC_FLAGS = _QUIET | kernel.MS_NOEXEC
-_FILTER = filters.sandbox_filter()
+_FILTER = kernel.Filter(filters.sandbox_filter())
 _OVERLAY = "lowerdir=%s,upperdir=%s/u,workdir=%s/w,userxattr" % (SKELETON, SCRATCH, SCRATCH)
 _MIB = 1 << 20
 
@@ -120,10 +120,9 @@ class Isolator:
 
     def _give_up_rights(self) -> None:
         self.stage = "rights"
-        os.setsid()
         kernel.drop_capabilities()
         kernel.prctl(kernel.PR_SET_DUMPABLE, 0)
-        kernel.install_filter(_FILTER)
+        _FILTER.install()
         self.stage = "done"
 
 

@@ -64,9 +64,7 @@ _CAP_HEADER = struct.pack("Ii", 0x20080522, 0)
 _CAP_NONE = bytes(24)
 
 
-def call(
-    number: int, a: _Word = 0, b: _Word = 0, c: _Word = 0, d: _Word = 0, e: _Word = 0, f: _Word = 0
-) -> int:
+def call(number: int, a: _Word = 0, b: _Word = 0, c: _Word = 0, d: _Word = 0, e: _Word = 0, f: _Word = 0) -> int:
     """One system call. Raises `OSError` with its errno."""
     result = _syscall(number, a, b, c, d, e, f)
     if result == -1:
@@ -137,8 +135,14 @@ def pidfd_kill(pidfd: int, signal: int) -> None:
     call(NR_PIDFD_SEND_SIGNAL, pidfd, signal)
 
 
-def install_filter(program: bytes) -> None:
-    """Add a seccomp filter to this thread for good. The program is an array of struct sock_filter."""
-    buffer = ctypes.create_string_buffer(program, len(program))
-    prog = struct.pack("HxxxxxxQ", len(program) // 8, ctypes.addressof(buffer))  # struct sock_fprog
-    call(NR_SECCOMP, 1, 0, prog)  # SECCOMP_SET_MODE_FILTER
+class Filter:
+    """A seccomp program in memory, ready to be installed by this process and its forks."""
+
+    def __init__(self, program: bytes) -> None:
+        """`program` is an array of struct sock_filter."""
+        self._code = ctypes.create_string_buffer(program, len(program))
+        self._prog = struct.pack("HxxxxxxQ", len(program) // 8, ctypes.addressof(self._code))  # struct sock_fprog
+
+    def install(self) -> None:
+        """Add it to this thread, for good. Needs no_new_privs or CAP_SYS_ADMIN."""
+        call(NR_SECCOMP, 1, 0, self._prog)  # SECCOMP_SET_MODE_FILTER

@@ -10,9 +10,12 @@ from __future__ import annotations
 import sys
 from typing import Optional
 
+from . import forkhooks
+
 
 def reseed(entropy: Optional[bytes] = None) -> None:
     """Give this process random state of its own: from the kernel, or reproducibly from `entropy`."""
+    forkhooks.release()
     uuid = sys.modules.get("uuid")
     if uuid is not None:
         uuid.__dict__.update(_node=None, _last_timestamp=None)

@@ -24,10 +24,9 @@ import signal
 import socket
 import sys
 import time
-import traceback
 from typing import Any, Dict, List, NoReturn, Optional, Tuple
 
-from . import frames, isolate, kernel, networks, rehearsal
+from . import forkhooks, frames, isolate, kernel, networks, rehearsal
 
 CONTROL = 3
 MESSAGE_LIMIT = 1 << 16
@@ -221,12 +220,14 @@ def dress(packages: bool) -> None:
 
 def load(config: Dict[str, Any]) -> Tuple[Any, List[str]]:
     """Import the agent and its programs, then what the template preloads."""
+    forkhooks.hold()
     agent = importlib.import_module(__package__ + ".agent")
     for program in config["programs"]:
         importlib.import_module("%s.%s" % (__package__, program))
     dress(config["packages"])
     for module in config["preload"]:
         importlib.import_module(module)
+    forkhooks.stop()
     return agent, sorted(config["preload"])
 
 
@@ -238,7 +239,7 @@ def settle() -> None:
         raise RuntimeError("a preloaded module started threads; a fork would lose them")
     kernel.empty_bounding_set()
     kernel.prctl(kernel.PR_SET_NO_NEW_PRIVS, 1)
-    kernel.install_filter(filters.template_filter())
+    kernel.Filter(filters.template_filter()).install()
     sys.stdout.flush()
     sys.stderr.flush()
     gc.collect()
@@ -255,7 +256,9 @@ def main() -> NoReturn:
         zygote = Zygote(control, config, agent)
         zygote.warm()
         settle()
-    except BaseException:
+    except BaseException:  # boundary: whatever a preloaded module raises, the node is told
+        import traceback
+
         message = traceback.format_exc()[-8000:]
         control.send(json.dumps({"op": "broken", "message": message}).encode())
         os._exit(1)
