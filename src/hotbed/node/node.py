@@ -59,7 +59,7 @@ class Node:
         self.inflight = 0
         self.isolation = ""
         self.templates = Templates(backend, limit=policy.max_templates)
-        self.sessions = Sessions()
+        self.sessions = Sessions(self.id)
         self.leases = Leases()
         self.nursery = Nursery()
         self._idle = asyncio.Event()
@@ -85,16 +85,12 @@ class Node:
             await asyncio.wait_for(self._idle.wait(), deadline_s)
         except asyncio.TimeoutError:
             log.warning("event=drain_deadline inflight=%d", self.inflight)
-        for lease in tuple(self.leases):
-            self.leases.end(lease)
-        for session in self.sessions:
-            session.held.discard("shutdown")
+        self._discard_all()
 
     async def close(self) -> None:
         """Leave nothing. Idempotent."""
         self.draining = True
-        for session in self.sessions:
-            session.held.discard("shutdown")
+        self._discard_all()
         await self.nursery.wait_empty(timeout_s=5.0)
         await self.nursery.cancel_all()
         await self.backend.close()
@@ -159,6 +155,7 @@ class Node:
         template = await self.templates.warm(request.template)
         held = await self.fork(template, box_plan, lease)
         session = Session(
+            id=self.sessions.new_id(),
             held=held,
             template=template,
             seed=seed,
@@ -223,6 +220,12 @@ class Node:
         self.stats.counts[plan.kind] += 1
         self.stats.outcomes[outcome.status] += 1
         self.stats.exec_ms.add(plans.exec_ms(outcome))
+
+    def _discard_all(self) -> None:
+        for lease in tuple(self.leases):
+            self.leases.end(lease)
+        for session in self.sessions:
+            session.held.discard("shutdown")
 
     async def _watch(self, session: Session) -> None:
         """A sandbox may die on its own; its session must not outlive it."""

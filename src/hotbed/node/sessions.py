@@ -2,7 +2,7 @@
 
 A session ends when it is deleted, when its lease does, when its TTL runs out, when it has been idle for its idle TTL,
 or when its sandbox dies. However it ends, its id answers `session_gone` from then on, for as long as the registry
-remembers it; an id that never was answers `not_found`. Ids cannot be guessed.
+remembers it, and so does an id of an earlier run of the node; one that never was answers `not_found`.
 
 Each session has one timer. It fires at the earlier of the two deadlines; a session that was used meanwhile sets it
 again. `next_deadline` is the pure rule.
@@ -34,6 +34,7 @@ log = logging.getLogger(__name__)
 class Session:
     """One sandbox with a name."""
 
+    id: str
     held: HeldBox
     template: Template
     seed: str
@@ -41,7 +42,6 @@ class Session:
     idle_ttl_s: float | None
     label: str = ""
     labels: Mapping[str, str] = field(default_factory=dict)
-    id: str = field(default_factory=lambda: secrets.token_hex(16))
     created_at: datetime = field(default_factory=lambda: datetime.now(timezone.utc))
     born_s: float = field(default_factory=time.monotonic)
     used_s: float = field(default_factory=time.monotonic)
@@ -101,7 +101,8 @@ def next_deadline(session: Session, now_s: float) -> tuple[float, str] | None:
 class Sessions:
     """Every live session, and the names of the recently ended."""
 
-    def __init__(self, *, remembered: int = REMEMBERED) -> None:
+    def __init__(self, node_id: str, *, remembered: int = REMEMBERED) -> None:
+        self._node_id = node_id
         self._live: dict[str, Session] = {}
         self._ended: OrderedDict[str, str] = OrderedDict()
         self._remembered = remembered
@@ -111,6 +112,10 @@ class Sessions:
 
     def __iter__(self) -> Iterator[Session]:
         return iter(tuple(self._live.values()))
+
+    def new_id(self) -> str:
+        """A name that nobody can guess. It begins with the node's own, so that the next run of it is told apart."""
+        return f"{self._node_id}{secrets.token_hex(16)}"
 
     def add(self, session: Session) -> None:
         """Take a session in and start its clock."""
@@ -125,6 +130,8 @@ class Sessions:
             reason = self._ended.get(session_id)
             if reason is not None:
                 raise SandboxGone(f"the sandbox has ended: {REASONS.get(reason, reason)}")
+            if len(session_id) == len(self._node_id) + 32 and not session_id.startswith(self._node_id):
+                raise SandboxGone("the sandbox ended with the node that made it", hint="the node restarted since")
             raise NotFound(f"no sandbox {session_id[:64]!r}", hint="it never was, or it ended long ago")
         return session
 

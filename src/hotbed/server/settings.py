@@ -21,6 +21,8 @@ from hotbed.node.node import Policy
 BackendName = Literal["fork", "fake"]
 LogLevel = Literal["debug", "info", "warning", "error"]
 
+LOOPBACK = ("127.0.0.1", "::1", "localhost")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
@@ -29,6 +31,7 @@ class Settings:
     socket: str = ""
     host: str = "127.0.0.1"
     port: int = 0
+    insecure: bool = False
     runtime_dir: str = ""
     home: str = ""
     backend: BackendName = "fork"
@@ -58,6 +61,11 @@ class Settings:
                 raise InvalidRequest(f"{item.name} must not be negative, not {value!r}")
         if self.port > 65535:
             raise InvalidRequest(f"port must be at most 65535, not {self.port}")
+        if self.port and not self.insecure and self.host not in LOOPBACK:
+            raise InvalidRequest(
+                f"whoever reaches {self.host}:{self.port} could run anything here",
+                hint="bind to 127.0.0.1, or say --insecure",
+            )
 
     @property
     def socket_path(self) -> Path | None:

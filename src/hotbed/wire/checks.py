@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
+import os
 import re
-import secrets
 
 from hotbed.errors import BadPath, InvalidRequest, InvalidSeed
 
@@ -54,4 +54,4 @@ def seed_text(seed: str | int | bytes) -> str:
 
 def fresh_seed() -> str:
     """A seed nobody can guess."""
-    return secrets.token_hex(32)
+    return os.urandom(32).hex()

@@ -143,7 +143,7 @@ def _read_tuple(hint: Any) -> _Read:
     homogeneous = Ellipsis in parts
 
     def read(value: Any, where: str) -> Any:
-        _expect(isinstance(value, list), where, "a list", value)
+        _expect(isinstance(value, (list, tuple)), where, "a list", value)  # a tuple: not from JSON, but `to_wire`
         if homogeneous:
             return tuple(reads[0](item, f"{where}[{index}]") for index, item in enumerate(value))
         _expect(len(value) == len(reads), where, f"a list of {len(reads)}", value)

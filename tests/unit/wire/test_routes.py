@@ -1,0 +1,16 @@
+"""The route table."""
+
+from __future__ import annotations
+
+from hotbed.wire.routes import GET_SANDBOX, ROUTES
+
+
+def test_names_and_operations_are_unique() -> None:
+    """One table, read by both sides: a double would be served by one and called by the other."""
+    assert len({route.name for route in ROUTES}) == len(ROUTES)
+    assert len({(route.method, route.path) for route in ROUTES}) == len(ROUTES)
+
+
+def test_a_segment_cannot_leave_its_place() -> None:
+    """An id with a slash in it is an unknown id, not another path."""
+    assert GET_SANDBOX.url(id="a/../b?c") == "/v1/sandboxes/a%2F..%2Fb%3Fc"
