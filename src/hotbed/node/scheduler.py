@@ -19,6 +19,8 @@ from hotbed.errors import AtCapacity
 
 RETRY_AFTER_S = 1.0
 
+_Entry = tuple[int, "asyncio.Future[None]"]  # when it arrived, and what tells it that its turn has come
+
 
 class Turn:
     """The right to one sandbox. `release` is idempotent."""
@@ -52,7 +54,7 @@ class Admission:
         self._queue_limit = queue_limit
         self._wait_s = wait_s
         self._held: dict[str, int] = {}
-        self._waiting: dict[str, deque[tuple[int, asyncio.Future[None]]]] = {}
+        self._waiting: dict[str, deque[_Entry]] = {}
         self._arrivals = 0
 
     async def acquire(self, tenant: str) -> Turn:
@@ -66,30 +68,36 @@ class Admission:
         return Turn(self, tenant)
 
     async def _wait(self, tenant: str) -> None:
-        granted: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        loop = asyncio.get_running_loop()
+        granted: asyncio.Future[None] = loop.create_future()
         self._arrivals += 1
         entry = (self._arrivals, granted)
         self._waiting.setdefault(tenant, deque()).append(entry)
         self.queued += 1
+        timer = loop.call_later(self._wait_s, self._expire, tenant, entry)
         try:
-            await asyncio.wait_for(asyncio.shield(granted), self._wait_s)
-        except asyncio.TimeoutError:
-            if not granted.done():
-                raise self._refusal(f"no turn came up in {self._wait_s:g} s") from None
+            await granted
         except asyncio.CancelledError:
-            if granted.done():
-                self._released(tenant)
+            if granted.cancelled():
+                self._forget(tenant, entry)
+            elif granted.exception() is None:
+                self._released(tenant)  # its turn came in the instant it was cancelled
             raise
         finally:
-            if not granted.done():
-                granted.cancel()
-                self._forget(tenant, entry)
+            timer.cancel()
 
-    def _forget(self, tenant: str, entry: tuple[int, asyncio.Future[None]]) -> None:
+    def _expire(self, tenant: str, entry: _Entry) -> None:
+        self._forget(tenant, entry)
+        if not entry[1].done():
+            entry[1].set_exception(self._refusal(f"no turn came up in {self._wait_s:g} s"))
+
+    def _forget(self, tenant: str, entry: _Entry) -> None:
+        waiters = self._waiting.get(tenant, ())
+        if entry not in waiters:
+            return
         self.queued -= 1
-        waiters = self._waiting[tenant]
-        waiters.remove(entry)
-        if not waiters:
+        self._waiting[tenant].remove(entry)
+        if not self._waiting[tenant]:
             del self._waiting[tenant]
 
     def _granted(self, tenant: str) -> None:
@@ -111,8 +119,9 @@ class Admission:
         tenant = next_tenant(heads, self._held)
         entry = self._waiting[tenant][0]
         self._forget(tenant, entry)
-        self._granted(tenant)
-        entry[1].set_result(None)
+        if not entry[1].done():  # else it was cancelled and has not run since
+            self._granted(tenant)
+            entry[1].set_result(None)
 
     def _refusal(self, what: str) -> AtCapacity:
         self.refused += 1

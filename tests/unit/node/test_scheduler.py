@@ -1,0 +1,133 @@
+"""Admission: bounded, fair, refused before any side effect."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from hotbed.errors import AtCapacity
+from hotbed.node.scheduler import Admission, next_tenant
+
+
+def admission(limit: int = 1, queue_limit: int = 10, wait_s: float = 10.0) -> Admission:
+    """A small one."""
+    return Admission(limit=limit, queue_limit=queue_limit, wait_s=wait_s)
+
+
+async def settle() -> None:
+    """Let every task that can go on do so."""
+    for _ in range(5):
+        await asyncio.sleep(0)
+
+
+def test_who_holds_fewest_is_next_then_who_came_first() -> None:
+    """The whole policy."""
+    assert next_tenant({"a": 1, "b": 2}, {"a": 3, "b": 1}) == "b"
+    assert next_tenant({"a": 1, "b": 2}, {"a": 3}) == "b"
+    assert next_tenant({"a": 5, "b": 2}, {}) == "b"
+
+
+def test_a_free_turn_is_taken_at_once_and_given_back_once() -> None:
+    """Releasing twice must not make room for two."""
+
+    async def scenario() -> None:
+        gate = admission(limit=2)
+        first, second = await gate.acquire("a"), await gate.acquire("a")
+        assert gate.running == 2
+        first.release()
+        first.release()
+        assert gate.running == 1
+        second.release()
+        assert gate.running == 0
+
+    asyncio.run(scenario())
+
+
+def test_a_full_queue_refuses_with_a_time_to_come_back() -> None:
+    """Nothing has been done by then."""
+
+    async def scenario() -> None:
+        gate = admission(queue_limit=0)
+        await gate.acquire("a")
+        with pytest.raises(AtCapacity) as refusal:
+            await gate.acquire("b")
+        assert refusal.value.retry_after_s
+        assert (gate.running, gate.queued, gate.refused) == (1, 0, 1)
+
+    asyncio.run(scenario())
+
+
+def test_waiting_has_an_end() -> None:
+    """A client would rather hear that it should try elsewhere."""
+
+    async def scenario() -> None:
+        gate = admission(wait_s=0.01)
+        await gate.acquire("a")
+        with pytest.raises(AtCapacity, match="no turn"):
+            await gate.acquire("a")
+        assert gate.queued == 0
+
+    asyncio.run(scenario())
+
+
+def test_a_burst_of_one_tenant_does_not_delay_another() -> None:
+    """The second tenant's only request goes before the rest of the first one's burst."""
+
+    async def scenario() -> list[str]:
+        gate = admission(limit=2)
+        held = [await gate.acquire("burst") for _ in range(2)]
+        order: list[str] = []
+
+        async def work(tenant: str) -> None:
+            turn = await gate.acquire(tenant)
+            order.append(tenant)
+            turn.release()
+
+        works = [asyncio.ensure_future(work(tenant)) for tenant in ["burst"] * 4 + ["other"]]
+        await settle()
+        for turn in held:
+            turn.release()
+        await asyncio.gather(*works)
+        assert (gate.running, gate.queued) == (0, 0)
+        return order
+
+    assert asyncio.run(scenario())[0] == "other"
+
+
+def test_a_turn_is_never_given_to_who_was_just_cancelled() -> None:
+    """Cancelled, but not yet run: the next one in the queue gets it."""
+
+    async def scenario() -> None:
+        gate = admission()
+        turn = await gate.acquire("a")
+        first = asyncio.ensure_future(gate.acquire("b"))
+        second = asyncio.ensure_future(gate.acquire("c"))
+        await settle()
+        first.cancel()
+        turn.release()
+        (await asyncio.wait_for(second, 5)).release()
+        assert first.cancelled() or first.done()
+        assert (gate.running, gate.queued) == (0, 0)
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize("moment", ["waiting", "granted"])
+def test_who_is_cancelled_leaves_no_trace(moment: str) -> None:
+    """A client that hangs up in the queue, even in the instant its turn comes, costs nobody a turn."""
+
+    async def scenario() -> None:
+        gate = admission()
+        turn = await gate.acquire("a")
+        waiter = asyncio.ensure_future(gate.acquire("b"))
+        await settle()
+        if moment == "granted":
+            turn.release()
+        waiter.cancel()
+        await asyncio.gather(waiter, return_exceptions=True)
+        turn.release()
+        assert (gate.running, gate.queued) == (0, 0)
+        (await gate.acquire("c")).release()
+
+    asyncio.run(scenario())
