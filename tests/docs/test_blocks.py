@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from hotbed import Client
 from tests.docs.pages import PAGES, Block, blocks, name
 
 RUNNABLE = [page for page in PAGES if any(block.language == "python" for block in blocks(page))]
@@ -23,11 +24,14 @@ def test_page_runs_as_printed(page: Path, tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.chdir(tmp_path)
     namespace: dict[str, Any] = {"__name__": "__main__"}
 
-    for block in blocks(page):
-        if block.title:
-            write(tmp_path / block.title, block.text)
-        elif block.language == "python":
-            run(block, namespace)
+    try:
+        for block in blocks(page):
+            if block.title:
+                write(tmp_path / block.title, block.text)
+            elif block.language == "python":
+                run(block, namespace)
+    finally:
+        close_clients(namespace)
 
 
 def write(path: Path, text: str) -> None:
@@ -40,3 +44,10 @@ def run(block: Block, namespace: dict[str, Any]) -> None:
     """Run a block under the page's own name and line numbers."""
     padded = "\n" * (block.line - 1) + block.text
     exec(compile(padded, str(block.page), "exec"), namespace)
+
+
+def close_clients(namespace: dict[str, Any]) -> None:
+    """A page leaves its client to the end of the process, which is not near here."""
+    for value in namespace.values():
+        if isinstance(value, Client):
+            value.close()

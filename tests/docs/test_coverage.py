@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import argparse
+import inspect
 import re
 
+import pytest
+
 import hotbed
+from hotbed.cli.main import make_parser
 from hotbed.errors import Error
 from tests.docs.pages import ROOT
 
@@ -18,12 +23,37 @@ def test_python_reference_has_every_public_name() -> None:
     assert [name for name in hotbed.__all__ if not re.search(rf"`{name}\b", page)] == []
 
 
-def test_command_reference_has_every_command() -> None:
-    """One file per command, one heading per command."""
-    page = (REFERENCE / "cli.md").read_text()
-    commands = (ROOT / "src" / "hotbed" / "cli" / "commands").glob("[!_]*.py")
+@pytest.mark.parametrize("name", [name for name in hotbed.__all__ if inspect.isclass(getattr(hotbed, name))])
+def test_python_reference_has_every_member(name: str) -> None:
+    """A method nobody can read about is a method nobody calls."""
+    page = (REFERENCE / "python.md").read_text()
+    face = getattr(hotbed, name)
+    members = [] if issubclass(face, Error) else [member for member in dir(face) if not member.startswith("_")]
 
-    assert [file.stem for file in commands if f"## hotbed {file.stem}" not in page] == []
+    assert [member for member in members if not re.search(rf"`{member}\b", page)] == []
+
+
+def test_command_reference_has_every_command_and_option() -> None:
+    """One heading per command, and each of its options below it."""
+    text = (REFERENCE / "cli.md").read_text()
+    general, *sections = re.split(r"^## hotbed (?=\w+$)", text, flags=re.M)
+    pages = {section.split("\n", 1)[0]: section + general for section in sections}
+
+    missing = [(c, o) for c, options in commands().items() for o in options if o not in pages.get(c, "")]
+
+    assert missing == []
+    assert list(pages) == list(commands())
+
+
+def commands() -> dict[str, list[str]]:
+    """Every command of the parser, with its long options."""
+    [choices] = [a.choices for a in make_parser()._actions if isinstance(a, argparse._SubParsersAction)]
+    return {
+        name: [
+            option for action in parser._actions for option in action.option_strings if option not in ("-h", "--help")
+        ]
+        for name, parser in choices.items()
+    }
 
 
 def test_error_reference_has_every_code() -> None:
