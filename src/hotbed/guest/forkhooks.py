@@ -22,7 +22,7 @@ _register = os.register_at_fork
 def hold() -> None:
     """From now on, keep the hooks of those modules instead of registering them."""
     _owner[:] = [os.getpid()]
-    os.register_at_fork = _keep
+    os.register_at_fork = _keep  # type: ignore[assignment]
 
 
 def stop() -> None:

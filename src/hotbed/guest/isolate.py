@@ -1,16 +1,16 @@
 """How a newborn fork of a template shuts itself in. The order is the security argument.
 
 1. *Limits first*: it joins its cgroups before it touches memory of its own.
-2. *Namespaces*: a leased network namespace, then fresh mount, IPC, UTS and cgroup namespaces (its pid namespace was made
-   by the template, so it is pid 1 already). The cgroup namespace comes after the cgroups are joined, so that its root is
-   the sandbox's own group.
+2. *Namespaces*: a leased network namespace, then fresh mount, IPC, UTS and cgroup namespaces (its pid namespace was
+   made by the template, so it is pid 1 already). The cgroup namespace comes after the cgroups are joined, so that its
+   root is the sandbox's own group.
 3. *Files*: an overlay of the skeleton on a tmpfs with a quota; the read-only trees of the template are attached; fresh
    proc with a read-only /proc/sys (network settings belong to the namespace's owner, capability or not); fresh devpts;
    pivot_root; the template's tree is let go.
 4. *Identity*: a last user namespace that maps only 0. The sandbox then owns none of its namespaces, and RLIMIT_NPROC
    counts its processes alone (ucounts are kept per user namespace).
-5. *Rights*: no capability in any set (the bounding set and no_new_privs are the template's), non-dumpable, and the last
-   filter, which forbids the calls above.
+5. *Rights*: no capability in any set (a new user namespace brings even the bounding set back; no_new_privs is the
+   template's), non-dumpable, and the last filter, which forbids the calls above.
 
 Any stage that fails raises; the caller reports it and exits. Nothing ever runs with less.
 """
@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import os
 import resource
-from typing import Any, Dict, Sequence, Tuple
+from typing import Any, Dict, List, Sequence, Tuple
 
 from . import filters, kernel
 
@@ -33,7 +33,7 @@ _QUIET = kernel.MS_NOSUID | kernel.MS_NODEV
 _ATTACH = kernel.MS_BIND | kernel.MS_REC
 _PROC_FLAGS = _QUIET | kernel.MS_NOEXEC
 _FILTER = kernel.Filter(filters.sandbox_filter())
-_OVERLAY = "lowerdir=%s,upperdir=%s/u,workdir=%s/w,userxattr" % (SKELETON, SCRATCH, SCRATCH)
+_OVERLAY = f"lowerdir={SKELETON},upperdir={SCRATCH}/u,workdir={SCRATCH}/w,userxattr"
 _MIB = 1 << 20
 
 
@@ -64,7 +64,7 @@ class Isolator:
             self._become_nobody()
             self._give_up_rights()
         except OSError as error:
-            raise Failed("%s: %s" % (self.stage, error)) from None
+            raise Failed(f"{self.stage}: {error}") from None
 
     def rehearse(self, box: Dict[str, Any], network: int) -> None:
         """The part of `enter` that can be undone by going back to the namespaces one came from."""
@@ -83,7 +83,7 @@ class Isolator:
 
     def _mount(self, limits: Dict[str, Any]) -> None:
         self.stage = "tmpfs"
-        quota = "size=%d,nr_inodes=%d,mode=755" % (limits["disk_mib"] * _MIB, limits["files"])
+        quota = f"size={limits['disk_mib'] * _MIB},nr_inodes={limits['files']},mode=755"
         kernel.mount(b"tmpfs", self._scratch, b"tmpfs", _QUIET, quota.encode())
         os.mkdir(SCRATCH + "/u", 0o755)
         os.mkdir(SCRATCH + "/w", 0o755)
@@ -120,22 +120,23 @@ class Isolator:
 
     def _give_up_rights(self) -> None:
         self.stage = "rights"
+        kernel.empty_bounding_set()
         kernel.drop_capabilities()
         kernel.prctl(kernel.PR_SET_DUMPABLE, 0)
         _FILTER.install()
         self.stage = "done"
 
 
-def rlimits(box: Dict[str, Any]) -> Tuple[Tuple[int, int], ...]:
+def rlimits(box: Dict[str, Any]) -> List[Tuple[int, int]]:
     """The resource limits of a sandbox. RLIMIT_DATA stands in where there is no memory cgroup."""
     limits = box["limits"]
-    found = (
+    found = [
         (resource.RLIMIT_NOFILE, limits["open_files"]),
         (resource.RLIMIT_NPROC, limits["pids"]),
         (resource.RLIMIT_CORE, 0),
-    )
+    ]
     if box.get("limit_data"):
-        found += ((resource.RLIMIT_DATA, limits["memory_mib"] * _MIB),)
+        found.append((resource.RLIMIT_DATA, limits["memory_mib"] * _MIB))
     return found
 
 

@@ -110,11 +110,16 @@ def drop_capabilities() -> None:
 
 def empty_bounding_set() -> None:
     """Give up, for this process and all its descendants, every capability that an exec could bring back."""
-    for capability in range(64):
-        try:
-            prctl(PR_CAPBSET_DROP, capability)
-        except OSError:  # EINVAL past the last one this kernel knows
-            return
+    for capability in range(LAST_CAPABILITY + 1):
+        prctl(PR_CAPBSET_DROP, capability)
+
+
+def _last_capability() -> int:
+    with open("/proc/sys/kernel/cap_last_cap") as file:
+        return int(file.read())
+
+
+LAST_CAPABILITY = _last_capability()
 
 
 def close_from(lowest: int) -> None:

@@ -20,7 +20,9 @@ from . import kernel
 _SIOCGIFFLAGS, _SIOCSIFFLAGS, _IFF_UP = 0x8913, 0x8914, 1
 _RTM_GETLINK, _NLM_F_REQUEST, _IFLA_STATS64 = 18, 1, 23
 _LOOPBACK_INDEX = 1
-_GETLINK = struct.pack("=IHHII", 32, _RTM_GETLINK, _NLM_F_REQUEST, 1, 0) + struct.pack("=BxHiII", 0, 0, _LOOPBACK_INDEX, 0, 0)
+_GETLINK = struct.pack("=IHHII", 32, _RTM_GETLINK, _NLM_F_REQUEST, 1, 0) + struct.pack(
+    "=BxHiII", 0, 0, _LOOPBACK_INDEX, 0, 0
+)
 
 
 class Network:

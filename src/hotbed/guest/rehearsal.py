@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import resource
+from typing import Dict
 
 from . import isolate, kernel, networks
 
@@ -39,7 +40,7 @@ def run(isolator: isolate.Isolator, pool: networks.NetworkPool) -> None:
         os.close(fd)
 
 
-def _harmless() -> "dict[str, int]":
+def _harmless() -> Dict[str, int]:
     """Limits that leave the template as it is."""
     files, processes = resource.getrlimit(resource.RLIMIT_NOFILE), resource.getrlimit(resource.RLIMIT_NPROC)
     return {"disk_mib": 1, "files": 64, "open_files": files[1], "pids": processes[1], "memory_mib": 64}

@@ -15,6 +15,7 @@ each, its descriptors in order (the agent's socket, then cgroup.procs files); `k
 
 from __future__ import annotations
 
+import fcntl
 import gc
 import importlib
 import json
@@ -124,7 +125,7 @@ class Zygote:
         except OSError as error:
             if network is not None:
                 network.close()
-            self._send({"op": "failed", "id": box["id"], "message": "fork: %s" % error})
+            self._send({"op": "failed", "id": box["id"], "message": f"fork: {error}"})
             return
         finally:
             for fd in fds:
@@ -148,9 +149,10 @@ class Zygote:
         status = AGENT_FAILED
         try:
             sock = socket.socket(fileno=fds[0])
-            self._isolate(box, network, fds[1:], sock)
+            cgroups = 1 + box.get("cgroups", 0)
+            self._isolate(box, network, fds[1:cgroups], sock)
             ready_ns = time.monotonic_ns()
-            sock = self._keep_only(sock)
+            sock = self._keep_only(sock, box, fds[cgroups:])
             gc.enable()
             if box.get("spare"):
                 frames.send(sock, {"op": "born", "ready_ns": ready_ns})
@@ -168,15 +170,19 @@ class Zygote:
             frames.send(sock, {"op": "error", "code": "isolation_failed", "message": str(error)})
             os._exit(ISOLATION_FAILED)
 
-    def _keep_only(self, sock: socket.socket) -> socket.socket:
-        """Leave descriptors 0-2 on /dev/null and the agent's socket, and nothing of the template's."""
+    def _keep_only(self, sock: socket.socket, box: Dict[str, Any], events: List[int]) -> socket.socket:
+        """Leave 0-2 on /dev/null, the agent's socket, the cgroups' event counters, and nothing of the template's."""
+        wanted = [sock.detach(), *events]
+        if min(wanted) < _AGENT_SOCKET + len(wanted):  # dup2 below must not run over one that is still to come
+            wanted = [fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, 64) for fd in wanted]
         for fd in range(3):
             os.dup2(self._null, fd)
-        if sock.fileno() != _AGENT_SOCKET:
-            os.dup2(sock.detach(), _AGENT_SOCKET, inheritable=False)
-            sock = socket.socket(fileno=_AGENT_SOCKET)
-        kernel.close_from(_AGENT_SOCKET + 1)
-        return sock
+        for offset, fd in enumerate(wanted):
+            os.dup2(fd, _AGENT_SOCKET + offset, inheritable=False)
+        kernel.close_from(_AGENT_SOCKET + len(wanted))
+        for offset, name in enumerate(box.get("events", ()), 1):
+            box[name + "_events_fd"] = _AGENT_SOCKET + offset
+        return socket.socket(fileno=_AGENT_SOCKET)
 
     def _reap(self, pidfd: int) -> None:
         child = self._children.pop(pidfd)
@@ -223,7 +229,7 @@ def load(config: Dict[str, Any]) -> Tuple[Any, List[str]]:
     forkhooks.hold()
     agent = importlib.import_module(__package__ + ".agent")
     for program in config["programs"]:
-        importlib.import_module("%s.%s" % (__package__, program))
+        importlib.import_module(f"{__package__}.{program}")
     dress(config["packages"])
     for module in config["preload"]:
         importlib.import_module(module)
@@ -237,6 +243,8 @@ def settle() -> None:
 
     if len(os.listdir("/proc/self/task")) != 1:
         raise RuntimeError("a preloaded module started threads; a fork would lose them")
+    flags = kernel.MS_REMOUNT | kernel.MS_BIND | kernel.MS_RDONLY | kernel.MS_NOSUID | kernel.MS_NODEV
+    kernel.mount(None, b"/", None, flags, None)  # what sandboxes share of it, no sandbox may change
     kernel.empty_bounding_set()
     kernel.prctl(kernel.PR_SET_NO_NEW_PRIVS, 1)
     kernel.Filter(filters.template_filter()).install()
@@ -256,13 +264,13 @@ def main() -> NoReturn:
         zygote = Zygote(control, config, agent)
         zygote.warm()
         settle()
-    except BaseException:  # boundary: whatever a preloaded module raises, the node is told
+    except BaseException:  # noqa: BLE001  # boundary: whatever a preloaded module raises, the node is told
         import traceback
 
         message = traceback.format_exc()[-8000:]
         control.send(json.dumps({"op": "broken", "message": message}).encode())
         os._exit(1)
-    version = "%d.%d.%d" % sys.version_info[:3]
+    version = ".".join(map(str, sys.version_info[:3]))
     ready = {"op": "ready", "pid": os.getpid(), "python": version, "modules": modules}
     control.send(json.dumps(ready).encode())
     zygote.serve()

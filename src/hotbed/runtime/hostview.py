@@ -30,7 +30,16 @@ _ETC_FILES = (
     "ld.so.cache", "ld.so.conf", "ssl/openssl.cnf", "mime.types", "protocols", "services", "rpc", "debian_version",
     "os-release", "ethertypes", "magic", "inputrc", "bash.bashrc", "profile", "localtime", "timezone",
 )  # fmt: skip
-_ETC_TREES = ("alternatives", "ld.so.conf.d", "ssl/certs", "pki/tls/certs", "pki/ca-trust", "ca-certificates", "perl", "fonts")
+_ETC_TREES = (
+    "alternatives",
+    "ld.so.conf.d",
+    "ssl/certs",
+    "pki/tls/certs",
+    "pki/ca-trust",
+    "ca-certificates",
+    "perl",
+    "fonts",
+)
 _ETC_PATTERNS = ("python3*", "java-*", "php*", "R")
 
 
@@ -113,9 +122,7 @@ def node_interpreter() -> Interpreter:
     library_path = None
     if sysconfig.get_config_var("Py_ENABLE_SHARED"):
         library_path = PYTHON_HOME + "/lib"
-    return Interpreter(
-        executable=f"{PYTHON_HOME}/{os.path.relpath(real, base)}", tree=tree, library_path=library_path
-    )
+    return Interpreter(executable=f"{PYTHON_HOME}/{os.path.relpath(real, base)}", tree=tree, library_path=library_path)
 
 
 def _etc_paths() -> Iterable[str]:
@@ -138,9 +145,7 @@ def packages_of(modules: Iterable[str]) -> tuple[Bind, ...]:
             continue
         for path in _distribution_paths(top, origin):
             wanted[os.path.basename(path)] = path
-    return tuple(
-        Bind(source=path, target=f"{PACKAGES_HOME}/{name}") for name, path in sorted(wanted.items())
-    )
+    return tuple(Bind(source=path, target=f"{PACKAGES_HOME}/{name}") for name, path in sorted(wanted.items()))
 
 
 def _origin(module: str) -> str | None:

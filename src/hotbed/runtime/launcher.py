@@ -34,7 +34,9 @@ def spawn() -> tuple[subprocess.Popen[bytes], socket.socket]:
     """Start a launcher. Call it before the event loop starts; close the socket to end it."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     source = str(Path(hotbed.__file__).resolve().parent.parent)
-    code = f"import sys; sys.path.insert(0, {source!r}); from hotbed.runtime.launcher import main; main({theirs.fileno()})"
+    code = (
+        f"import sys; sys.path.insert(0, {source!r}); from hotbed.runtime.launcher import main; main({theirs.fileno()})"
+    )
     process = subprocess.Popen(
         [sys.executable, "-I", "-c", code], pass_fds=(theirs.fileno(),), stdin=subprocess.DEVNULL, close_fds=True
     )

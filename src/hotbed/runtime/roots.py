@@ -23,7 +23,20 @@ _DEVICE_LINKS = (
     ("stderr", "/proc/self/fd/2"), ("ptmx", "pts/ptmx"), ("shm", "/run/shm"),
 )  # fmt: skip
 _OPEN_DIRS = ("tmp", "var/tmp", "run/shm", "run/lock")
-_PLAIN_DIRS = ("etc", "work", "workspace", "root", "home", "mnt", "srv", "proc", "sys", "var/log", "var/lib", "var/cache")
+_PLAIN_DIRS = (
+    "etc",
+    "work",
+    "workspace",
+    "root",
+    "home",
+    "mnt",
+    "srv",
+    "proc",
+    "sys",
+    "var/log",
+    "var/lib",
+    "var/cache",
+)
 _COPY_LIMIT = 4 << 20
 _MACHINE_ID = "686f74626564" + "0" * 20
 _ETC_TEXTS = {
@@ -31,7 +44,7 @@ _ETC_TEXTS = {
     "group": "root:x:0:\nnogroup:x:65534:\n",
     "hosts": "127.0.0.1\tlocalhost sandbox\n::1\tlocalhost ip6-localhost ip6-loopback\n",
     "hostname": "sandbox\n",
-    "nsswitch.conf": "passwd: files\ngroup: files\nshadow: files\nhosts: files dns\nservices: files\nprotocols: files\n",
+    "nsswitch.conf": "passwd: files\ngroup: files\nhosts: files dns\nservices: files\nprotocols: files\n",
     "resolv.conf": "",
     "shells": "/bin/sh\n/bin/bash\n",
     "fstab": "",

@@ -1,0 +1,234 @@
+"""The `fork` backend: warm templates on this host, and sandboxes forked from them.
+
+Order matters at both ends. The object is made before the event loop runs, because it starts the launcher; `start` joins
+it to the loop, finds out what this host allows and sweeps what an earlier run left. `close` ends spares, boxes and
+templates, then the launcher, then removes the cgroups and the run's directory.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import resource
+import socket
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from hotbed.errors import IsolationUnavailable, TemplateFailed
+from hotbed.runtime import digests, hostview, probe, reaper, roots
+from hotbed.runtime.base import BoxRequest, Limits, TemplateSpec
+from hotbed.runtime.groups import Groups
+from hotbed.runtime.launching import Launching
+from hotbed.runtime.linux import cgroups, identity
+from hotbed.runtime.sandboxes import ForkBox
+from hotbed.runtime.spares import Spares
+from hotbed.runtime.templates import Ended, Spawn, TemplateProcess
+
+_READY_TIMEOUT_S = 60.0
+_BORN_WITH = ("memory_mib", "pids", "disk_mib", "files", "open_files")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ForkSettings:
+    """What can be chosen about the backend."""
+
+    spares: int = 8
+    networks: int = 16
+    run_dir: str = "/tmp"
+    cgroups: bool = True
+
+
+class ForkTemplate:
+    """One spec, its living process if it has one, and its spares."""
+
+    def __init__(self, spec: TemplateSpec, backend: ForkBackend, view: hostview.HostView) -> None:
+        self.spec = spec
+        self.digest = digests.of_spec(spec)
+        self._backend = backend
+        self._view = view
+        self._process: TemplateProcess | None = None
+        self._starting = asyncio.Lock()
+        self.spares = Spares(backend.settings.spares, self._make_spare)
+        self.ready: Mapping[str, Any] = {}
+
+    async def fork(self, request: BoxRequest) -> ForkBox:
+        """A new sandbox: a parked one if it fits, else a fork, which may still be on its way when this returns."""
+        began = time.monotonic_ns()
+        limits = request.limits or self.spec.limits
+        if request.use_spare and limits == self.spec.limits and request.hostname == "sandbox" and request.seed is None:
+            spare = self.spares.take()
+            if spare is not None:
+                spare.warm_hit = True
+                spare.fork_time_ms = max(0.001, (time.monotonic_ns() - began) / 1e6)
+                self._backend.count(warm=True)
+                return spare
+        process = self._process
+        if process is None or not process.is_alive():
+            process = await self.start()
+        box = await self._backend.make_box(process, limits, request, spare=False)
+        self._backend.count(warm=False)
+        return box
+
+    async def start(self) -> TemplateProcess:
+        """The living process, started if there is none. Raises `TemplateFailed`, `IsolationUnavailable`."""
+        async with self._starting:
+            if self._process is not None and self._process.is_alive():
+                return self._process
+            plan, config = self._backend.plan_of(self.spec, self._view)
+            process = await self._backend.launching.start(plan, config)
+            self.ready = await process.ready(_READY_TIMEOUT_S)
+            self._process = process
+        self.spares.refill_soon()
+        return process
+
+    async def _make_spare(self) -> ForkBox:
+        if self._process is None or not self._process.is_alive():
+            raise TemplateFailed("the template is not running")
+        box = await self._backend.make_box(self._process, self.spec.limits, BoxRequest(), spare=True)
+        await box.ready()
+        return box
+
+    @property
+    def process(self) -> TemplateProcess | None:
+        """The living process, if there is one."""
+        return self._process if self._process is not None and self._process.is_alive() else None
+
+    async def close(self) -> None:
+        """End the spares and the process."""
+        await self.spares.close()
+        if self._process is not None:
+            self._process.kill("the backend was closed")
+
+
+class ForkBackend:
+    """Warm forks with namespaces, on this kernel."""
+
+    name = "fork"
+
+    def __init__(self, settings: ForkSettings | None = None) -> None:
+        """Starts the launcher; call it before the event loop runs."""
+        self.settings = settings or ForkSettings()
+        self.launching = Launching()
+        self.run = reaper.Run.begin(self.settings.run_dir)
+        self._groups: Groups | None = None
+        self._layout = cgroups.Layout(kind="none")
+        self._templates: dict[TemplateSpec, ForkTemplate] = {}
+        self._boxes: dict[int, ForkBox] = {}
+        self._numbers = itertools.count(1)
+        self._forks = {"cold": 0, "warm": 0}
+        self._report: Mapping[str, Any] = {}
+        self._closed = False
+
+    async def start(self) -> None:
+        """Sweep, probe, get cgroups ready. Raises `IsolationUnavailable` with what to do about it."""
+        self.launching.attach()
+        loop = asyncio.get_running_loop()
+        raise_descriptor_limit()
+        await loop.run_in_executor(None, reaper.sweep, self.settings.run_dir)
+        if self.settings.cgroups:
+            self._layout = await loop.run_in_executor(None, probe.usable_cgroups, self.run.name, self.launching.pid)
+        self._groups = Groups(self._layout, self.run.name, Limits())
+        await self._groups.fill()
+        self._report = probe.report(self._layout)
+
+    async def close(self) -> None:
+        """End every template and sandbox."""
+        if self._closed:
+            return
+        self._closed = True
+        await asyncio.gather(*(template.spares.close() for template in self._templates.values()))
+        await asyncio.gather(*(box.kill() for box in tuple(self._boxes.values())), return_exceptions=True)
+        for template in self._templates.values():
+            await template.close()
+        loop = asyncio.get_running_loop()
+        await loop.run_in_executor(None, self.launching.close)
+        if self._groups is not None:
+            await loop.run_in_executor(None, self._groups.close)
+        self.run.end()
+
+    async def template(self, spec: TemplateSpec) -> ForkTemplate:
+        """The warm template of a spec."""
+        template = self._templates.get(spec)
+        if template is None:
+            view = hostview.describe(spec.preload, spec.mounts)
+            template = self._templates.setdefault(spec, ForkTemplate(spec, self, view))
+        await template.start()
+        return template
+
+    def capabilities(self) -> Mapping[str, Any]:
+        """What this host allows, and which isolation results."""
+        return self._report or probe.report(self._layout)
+
+    def stats(self) -> Mapping[str, Any]:
+        """Counts and depths."""
+        templates = self._templates.values()
+        return {
+            "boxes": len(self._boxes),
+            "templates": sum(1 for template in templates if template.process is not None),
+            "spares": sum(len(template.spares) for template in templates),
+            "forks": sum(self._forks.values()),
+            "warm_hits": self._forks["warm"],
+            **(self._groups.stats() if self._groups is not None else {}),
+        }
+
+    def count(self, *, warm: bool) -> None:
+        """Note that a sandbox was handed out."""
+        self._forks["warm" if warm else "cold"] += 1
+
+    def plan_of(self, spec: TemplateSpec, view: hostview.HostView) -> tuple[dict[str, Any], dict[str, Any]]:
+        """What the launcher and the template are told."""
+        plan = hostview.as_plan(view, dict(spec.env))
+        ids = identity.mine()
+        plan.update(root=self.run.new_root(), ids={"uid": ids.uid, "gid": ids.gid, "count": ids.count})
+        config = {
+            "preload": list(spec.preload),
+            "programs": list(spec.programs),
+            "packages": bool(view.packages),
+            "attached": roots.attached(plan),
+            "networks": self.settings.networks,
+        }
+        return plan, config
+
+    async def make_box(self, process: TemplateProcess, limits: Limits, request: BoxRequest, *, spare: bool) -> ForkBox:
+        """Ask a template for one sandbox."""
+        if self._groups is None:
+            raise IsolationUnavailable("the backend has not been started")
+        slot = await self._groups.take(limits)
+        ours, theirs = socket.socketpair()
+        box = ForkBox(next(self._numbers), ours, process, limits=limits, slot=slot)
+        self._boxes[box.id] = box
+        procs = slot.procs if slot else ()
+        events = tuple(fd for fd in (slot.memory_events, slot.pids_events) if fd is not None) if slot else ()
+        header = {
+            "cgroups": len(procs),
+            "events": [name for name in ("memory", "pids") if slot and getattr(slot, name + "_events") is not None],
+            "limits": {name: getattr(limits, name) for name in _BORN_WITH},
+            "hostname": request.hostname,
+            "limit_data": slot is None,
+            "cwd": "/work",
+            "spare": spare,
+        }
+        fds = (theirs.detach(), *procs, *events)
+        process.spawn(Spawn(id=box.id, header=header, fds=fds, on_end=lambda ended: self._on_end(box, ended)))
+        if self._groups.wants_more():
+            self._fill_groups()
+        return box
+
+    def _fill_groups(self) -> None:
+        if self._groups is not None:
+            asyncio.ensure_future(self._groups.fill())
+
+    def _on_end(self, box: ForkBox, ended: Ended) -> None:
+        box.on_process_end(ended)
+        self._boxes.pop(box.id, None)
+        if box.slot is not None and self._groups is not None:
+            self._groups.give_back(box.slot)
+
+
+def raise_descriptor_limit() -> None:
+    """A thousand sandboxes need a few thousand descriptors; the soft limit is often 1024."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != hard:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))

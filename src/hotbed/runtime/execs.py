@@ -1,0 +1,57 @@
+"""An exec request as the frame an agent gets, and how long to wait for its answer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hotbed.guest.frames import FrameError, Header
+from hotbed.runtime.base import ExecOutcome, ExecRequest, Limits
+
+_SLACK_S = 10.0
+_BYTES_PER_S = 10 << 20
+
+
+def to_frame(request: ExecRequest, name: str, limits: Limits, *, stream: bool) -> tuple[Header, bytes]:
+    """The header and body."""
+    kept = limits.output_bytes if request.output_bytes is None else min(request.output_bytes, limits.output_bytes)
+    header: dict[str, Any] = {
+        "op": "exec",
+        "id": name,
+        "kind": request.kind,
+        "program": len(request.program),
+        "stdin": len(request.stdin),
+        "cwd": request.cwd,
+        "timeout_s": request.timeout_s,
+        "output_bytes": kept,
+        "output_kill_bytes": limits.output_kill_bytes,
+        "stream": stream,
+    }
+    if request.kind == "commands":
+        header.update(argv=[list(argv) for argv in request.argv], keep_going=request.keep_going)
+    if request.args:
+        header["args"] = list(request.args)
+    if request.env:
+        header["env"] = dict(request.env)
+    if not request.files:
+        return header, request.program + request.stdin if request.stdin else request.program
+    header["files"] = [[path, len(data), mode] for path, data, mode in request.files]
+    return header, b"".join((request.program, *(data for _, data, _ in request.files), request.stdin))
+
+
+def patience_s(request: ExecRequest) -> float:
+    """How long the node waits: the exec's own limit, and time to carry its bytes and to clean up."""
+    carried = len(request.program) + len(request.stdin) + sum(len(data) for _, data, _ in request.files)
+    return request.timeout_s + _SLACK_S + carried / _BYTES_PER_S
+
+
+def stream_of(header: Header) -> int:
+    """Which stream a piece of output belongs to. Raises `FrameError`."""
+    fd = header.get("fd")
+    if fd not in (1, 2):
+        raise FrameError("output of no known stream")
+    return int(fd)
+
+
+def lost_to_memory() -> ExecOutcome:
+    """The outcome of an exec whose sandbox the kernel killed for memory, agent and all."""
+    return ExecOutcome(status="oom", exit_code=None, signal=9)

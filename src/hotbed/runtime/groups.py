@@ -1,0 +1,191 @@
+"""A pool of cgroups: made ahead, handed to sandboxes, used again only when they are empty and clean.
+
+A *slot* is one group per hierarchy, with the files that matter already open: `cgroup.procs`, to which the newborn
+sandbox writes itself (the kernel checks the rights of whoever opened the file, which is the node), and the event
+counters. All that the kernel may block on happens in one thread; taking a slot that is ready does not.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import time
+from collections import deque
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from hotbed.runtime.base import Limits
+from hotbed.runtime.linux import cgroups
+from hotbed.runtime.linux.cgroups import Layout
+
+log = logging.getLogger(__name__)
+
+_READY = 24
+_BATCH = 8
+_CLEAN_BYTES = 8 << 20
+_PATIENCE_S = 2.0
+
+
+class Slot:
+    """The groups of one sandbox, and descriptors of their files."""
+
+    def __init__(self, layout: Layout, name: str, limits: Limits) -> None:
+        self._layout = layout
+        self._name = name
+        self.limits: Limits | None = None
+        self.directories = [root / name for root in layout.roots()]
+        for directory in self.directories:
+            directory.mkdir()
+        self.set_limits(limits)
+        self.procs = tuple(os.open(d / "cgroup.procs", os.O_WRONLY | os.O_CLOEXEC) for d in self.directories)
+        v2 = layout.kind == "v2"
+        self.memory_events = self._open("memory", "memory.events" if v2 else "memory.oom_control")
+        self.pids_events = self._open("pids", "pids.events")
+        self._usage = self._open("memory", "memory.current" if v2 else "memory.usage_in_bytes")
+        self._oom_base = 0
+
+    def _open(self, controller: str, name: str) -> int | None:
+        root = self._layout.controllers.get(controller)
+        return None if root is None else os.open(root / self._name / name, os.O_RDONLY | os.O_CLOEXEC)
+
+    def set_limits(self, limits: Limits) -> None:
+        """Change them where they differ from what is set."""
+        if limits == self.limits:
+            return
+        for controller, root in self._layout.controllers.items():
+            settings = cgroups.limit_settings(
+                self._layout.kind, controller, memory_mib=limits.memory_mib, pids=limits.pids, cpus=limits.cpus
+            )
+            cgroups.apply(root / self._name, settings)
+        self.limits = limits
+
+    def begin(self) -> None:
+        """A new sandbox uses it from now on."""
+        self._oom_base = self._oom_kills()
+
+    def was_out_of_memory(self) -> bool:
+        """Whether the kernel has killed for memory since `begin`."""
+        return self._oom_kills() > self._oom_base
+
+    def _oom_kills(self) -> int:
+        if self.memory_events is None:
+            return 0
+        words = os.pread(self.memory_events, 4096, 0).split()
+        return int(words[words.index(b"oom_kill") + 1]) if b"oom_kill" in words else 0
+
+    def is_clean(self) -> bool:
+        """Whether nothing lives in it and nothing much is still charged to it."""
+        if any(cgroups.members(directory) for directory in self.directories):
+            return False
+        return self._usage is None or int(os.pread(self._usage, 64, 0)) <= _CLEAN_BYTES
+
+    def destroy(self) -> bool:
+        """Close its files, kill what is in it, remove its groups. Whether they are gone."""
+        for fd in (*self.procs, self.memory_events, self.pids_events, self._usage):
+            if fd is not None:
+                os.close(fd)
+        gone = True
+        for directory in self.directories:
+            if cgroups.members(directory):
+                cgroups.kill_all(directory)
+            gone = cgroups.remove(directory) and gone
+        return gone
+
+
+class Groups:
+    """The pool. `take` and `give_back` are for the event loop; `make`, `close` for before and after it."""
+
+    def __init__(self, layout: Layout, name: str, limits: Limits) -> None:
+        self.layout = layout
+        self._name = name
+        self._limits = limits
+        self._free: deque[Slot] = deque()
+        self._cooling: deque[tuple[float, Slot]] = deque()
+        self._closed = False
+        self._count = 0
+        self._out = 0
+        self._filling: asyncio.Future[None] | None = None
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="hotbed-cgroups")
+
+    @property
+    def enabled(self) -> bool:
+        """Whether there are groups at all."""
+        return bool(self.layout.controllers)
+
+    def stats(self) -> dict[str, int]:
+        """How many there are."""
+        return {"cgroups_free": len(self._free), "cgroups_used": self._out}
+
+    async def fill(self) -> None:
+        """Have a stock ready."""
+        if self.enabled and len(self._free) < _READY:
+            if self._filling is None or self._filling.done():
+                loop = asyncio.get_running_loop()
+                self._filling = loop.run_in_executor(self._thread, self._make, _BATCH)
+            await asyncio.shield(self._filling)
+
+    def _make(self, count: int) -> None:
+        for _ in range(count):
+            self._count += 1
+            self._free.append(Slot(self.layout, f"{self._name}-{self._count}", self._limits))
+
+    async def take(self, limits: Limits) -> Slot | None:
+        """A slot with these limits; None where there are no groups."""
+        if not self.enabled:
+            return None
+        while not self._free:
+            await self.fill()
+        slot = self._free.popleft()
+        self._out += 1
+        slot.set_limits(limits)
+        slot.begin()
+        return slot
+
+    def wants_more(self) -> bool:
+        """Whether `fill` has something to do."""
+        return self.enabled and len(self._free) < _READY // 2
+
+    def give_back(self, slot: Slot) -> None:
+        """Take a slot whose sandbox has been reaped. Used again once it is clean, or removed."""
+        self._out -= 1
+        self._cooling.append((time.monotonic(), slot))
+        if not self._closed:
+            self._thread.submit(self._recycle)
+
+    def _recycle(self) -> None:
+        """Look at each slot that cools; the kernel lets go of a dead sandbox's memory a moment later."""
+        for _ in range(len(self._cooling)):
+            since, slot = self._cooling.popleft()
+            if slot.is_clean() and len(self._free) < 4 * _READY:
+                self._free.append(slot)
+            elif time.monotonic() - since < _PATIENCE_S and len(self._free) < _READY:
+                self._cooling.append((since, slot))
+            elif not slot.destroy():
+                log.warning("event=cgroup_left name=%s", slot.directories[0])
+        if self._cooling and not self._closed:
+            time.sleep(0.005)
+            self._thread.submit(self._recycle)
+
+    def close(self) -> None:
+        """Remove every group, waiting for the thread. Blocks; idempotent."""
+        self._closed = True
+        self._thread.shutdown(wait=True)
+        for slot in (*self._free, *(slot for _, slot in self._cooling)):
+            slot.destroy()
+        self._free.clear()
+        self._cooling.clear()
+
+
+def name_of_run(node: str, pid: int, start_time: int) -> str:
+    """The name that groups of one run begin with, from which a later run can tell whether it still lives."""
+    return f"hotbed-{pid}-{start_time}-{node}"
+
+
+def start_time_of(pid: int) -> int | None:
+    """A process's start time in clock ticks; with its pid it names one process for ever. None if it is gone."""
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+    return int(text.rpartition(")")[2].split()[19])

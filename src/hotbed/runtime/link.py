@@ -1,0 +1,165 @@
+"""Frames between the node and one sandbox, on the event loop, with the other end treated as hostile.
+
+Reading is bounded per turn, so that one sandbox that talks without end cannot keep the others waiting; a frame over its
+limit, a header that is no object, or more descriptors than any answer carries end the link. Writing never blocks: what
+the socket does not take waits in a buffer, and `send` returns when it has gone or the deadline has passed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from hotbed.guest import frames
+from hotbed.guest.frames import Header
+
+HEADER_LIMIT = 1 << 20
+_READ_BYTES = 1 << 16
+_READ_MOST = 1 << 20
+_FDS_LIMIT = 4
+_FDS_ROOM = socket.CMSG_SPACE(_FDS_LIMIT * 4)
+
+OnFrame = Callable[[Header, bytes, list[int]], None]
+OnEnd = Callable[[str], None]
+
+
+class Link:
+    """One socket. `on_frame` gets each frame and owns its descriptors; `on_end` is called once, with the reason."""
+
+    def __init__(
+        self, sock: socket.socket, *, body_limit: int, on_frame: OnFrame, on_end: Callable[[str], None]
+    ) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._sock = sock
+        self._fd = sock.fileno()
+        self._decoder = frames.Decoder(header_limit=HEADER_LIMIT, body_limit=body_limit)
+        self._on_frame = on_frame
+        self._on_end = on_end
+        self._fds: deque[int] = deque()
+        self._unsent: deque[tuple[memoryview, tuple[int, ...], asyncio.Future[None]]] = deque()
+        self._open = True
+        sock.setblocking(False)
+        self._loop.add_reader(self._fd, self._on_readable)
+
+    def is_open(self) -> bool:
+        """Whether the link can still carry anything."""
+        return self._open
+
+    def pause(self) -> None:
+        """Read no more for now; the sender will find its socket full."""
+        if self._open:
+            self._loop.remove_reader(self._fd)
+
+    def resume(self) -> None:
+        """Read again."""
+        if self._open:
+            self._loop.add_reader(self._fd, self._on_readable)
+
+    def post(self, header: Header, body: bytes = b"", fds: Sequence[int] = ()) -> asyncio.Future[None] | None:
+        """Send a frame as far as it goes at once; a future for the rest, or None if nothing is left.
+
+        The descriptors must stay open until it has gone.
+        """
+        data = memoryview(frames.pack(header, body))
+        if not self._unsent:
+            sent = self._write(data, fds)
+            if sent == len(data) or not self._open:
+                return None
+            if sent:
+                data, fds = data[sent:], ()
+            self._loop.add_writer(self._fd, self._on_writable)
+        done: asyncio.Future[None] = self._loop.create_future()
+        self._unsent.append((data, tuple(fds), done))
+        return done
+
+    def _write(self, data: memoryview, fds: Sequence[int]) -> int:
+        try:
+            return socket.send_fds(self._sock, [data], list(fds)) if fds else self._sock.send(data)
+        except (BlockingIOError, InterruptedError):
+            return 0
+        except OSError as error:
+            self.end(f"its socket broke: {error.strerror}")
+            return 0
+
+    def _on_writable(self) -> None:
+        while self._unsent:
+            data, fds, done = self._unsent[0]
+            sent = self._write(data, fds)
+            if not self._open:
+                return
+            if sent < len(data):
+                self._unsent[0] = (data[sent:], () if sent else fds, done)
+                return
+            self._unsent.popleft()
+            if not done.done():
+                done.set_result(None)
+        self._loop.remove_writer(self._fd)
+
+    def _on_readable(self) -> None:
+        taken = 0
+        while self._open and taken < _READ_MOST:
+            try:
+                want = max(_READ_BYTES, min(self._decoder.missing(), _READ_MOST))
+                data, ancillary, _, _ = self._sock.recvmsg(want, _FDS_ROOM, socket.MSG_CMSG_CLOEXEC)
+            except (BlockingIOError, InterruptedError):
+                return
+            except (OSError, frames.FrameError) as error:
+                self.end(str(error))
+                return
+            self._fds.extend(frames.unpack_fds(ancillary))
+            if not data:
+                self.end("it closed its socket")
+                return
+            taken += len(data)
+            self._decoder.feed(data)
+            if not self._deliver() or len(data) < want:
+                return
+
+    def _deliver(self) -> bool:
+        """Hand over every whole frame; whether the link is still good."""
+        try:
+            while self._open:
+                frame = self._decoder.next()
+                if frame is None:
+                    if len(self._fds) > _FDS_LIMIT:
+                        raise frames.FrameError("more descriptors than any answer has")
+                    return True
+                fds, self._fds = list(self._fds), deque()
+                self._on_frame(frame[0], frame[1], fds)
+        except frames.FrameError as error:
+            self.end(str(error))
+        return False
+
+    def end(self, reason: str) -> None:
+        """Close the socket. Idempotent; calls `on_end` the first time."""
+        if not self._open:
+            return
+        self._open = False
+        self._loop.remove_reader(self._fd)
+        self._loop.remove_writer(self._fd)
+        while self._fds:
+            os.close(self._fds.popleft())
+        self._sock.close()
+        unsent, self._unsent = self._unsent, deque()
+        for _, _, done in unsent:
+            if not done.done():
+                done.set_result(None)
+        self._on_end(reason)
+
+
+def close_all(fds: Sequence[int]) -> None:
+    """Close descriptors that nobody wanted."""
+    for fd in fds:
+        os.close(fd)
+
+
+def number(header: Header, name: str, *, most: int = 1 << 62) -> int:
+    """A whole number in an agent's answer. Raises `FrameError`."""
+    value: Any = header.get(name, 0)
+    if type(value) is not int or not 0 <= value <= most:
+        raise frames.FrameError(f"{name} is no number in range")
+    return int(value)

@@ -1,0 +1,91 @@
+"""Sandboxes forked ahead of the request: born, isolated, waiting.
+
+Each template keeps a few with its default limits. A request takes one without waiting for anything; the stock is filled
+again in one batch, once the event loop has had a moment without requests, so that filling does not compete with them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Awaitable, Callable
+
+from hotbed.errors import Error
+from hotbed.runtime.sandboxes import ForkBox
+
+_QUIET_S = 0.002
+_RETRY_S = 1.0
+
+
+class Spares:
+    """The stock of one template. `make` forks one more."""
+
+    def __init__(self, size: int, make: Callable[[], Awaitable[ForkBox]]) -> None:
+        self.size = size
+        self._make = make
+        self._stock: deque[ForkBox] = deque()
+        self._making = 0
+        self._timer: asyncio.TimerHandle | None = None
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._closed = False
+
+    def __len__(self) -> int:
+        return len(self._stock)
+
+    def take(self) -> ForkBox | None:
+        """One that has been born, if there is one; and have the stock filled soon."""
+        self.refill_soon()
+        for _ in range(len(self._stock)):
+            box = self._stock.popleft()
+            if box.is_born():
+                return box
+            if box.is_alive():
+                self._stock.append(box)
+        return None
+
+    def refill_soon(self, delay_s: float = _QUIET_S) -> None:
+        """Fill after a quiet moment: each request puts it off."""
+        if self._closed or self.size == 0:
+            return
+        if self._timer is not None:
+            self._timer.cancel()
+        if len(self._stock) + self._making <= self.size // 4:
+            delay_s = 0.0
+        self._timer = asyncio.get_running_loop().call_later(delay_s, self._refill)
+
+    def _refill(self) -> None:
+        self._timer = None
+        missing = self.size - len(self._stock) - self._making
+        for _ in range(missing):
+            self._making += 1
+            task = asyncio.ensure_future(self._make_one())
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+
+    async def _make_one(self) -> None:
+        try:
+            box = await self._make()
+            self._stock.append(box)
+        except Error:
+            self.refill_soon(_RETRY_S)
+            return
+        finally:
+            self._making -= 1
+        if self._closed:
+            await box.kill()
+
+    async def wait_parked(self) -> None:
+        """Wait until the stock is full and born."""
+        self._refill()
+        while self._making:
+            await asyncio.gather(*self._tasks)
+        await asyncio.gather(*(box.ready() for box in tuple(self._stock)))
+
+    async def close(self) -> None:
+        """End them all. Idempotent."""
+        self._closed = True
+        if self._timer is not None:
+            self._timer.cancel()
+        await asyncio.gather(*tuple(self._tasks), return_exceptions=True)
+        stock, self._stock = self._stock, deque()
+        await asyncio.gather(*(box.kill() for box in stock), return_exceptions=True)
