@@ -85,12 +85,12 @@ class Node:
             await asyncio.wait_for(self._idle.wait(), deadline_s)
         except asyncio.TimeoutError:
             log.warning("event=drain_deadline inflight=%d", self.inflight)
-        self._discard_all()
+        self.discard_all()
 
     async def close(self) -> None:
         """Leave nothing. Idempotent."""
         self.draining = True
-        self._discard_all()
+        self.discard_all()
         await self.nursery.wait_empty(timeout_s=5.0)
         await self.nursery.cancel_all()
         await self.backend.close()
@@ -135,7 +135,6 @@ class Node:
             turn.release()
             raise
         self.stats.counts["forks"] += 1
-        self.stats.fork_ms.add(box.fork_time_ms)
         held = HeldBox(box, turn=turn, lease=lease, nursery=self.nursery)
         if lease is not None:
             try:
@@ -151,9 +150,15 @@ class Node:
         self.check_open()
         plans.check_isolation(self.isolation, request.min_isolation)
         seed = plans.seed_of(request)
-        box_plan = plans.box_plan(self.templates.spec(request.template), request, seed)
+        box_plan = plans.box_plan(self.templates.spec(request.template), request)
         template = await self.templates.warm(request.template)
         held = await self.fork(template, box_plan, lease)
+        try:
+            await held.box.ready()
+        except BaseException:  # also when cancelled
+            held.discard("not_ready")
+            raise
+        self.stats.fork_ms.add(held.box.fork_time_ms)
         session = Session(
             id=self.sessions.new_id(),
             held=held,
@@ -221,7 +226,8 @@ class Node:
         self.stats.outcomes[outcome.status] += 1
         self.stats.exec_ms.add(plans.exec_ms(outcome))
 
-    def _discard_all(self) -> None:
+    def discard_all(self) -> None:
+        """Start ending every lease and sandbox. Returns at once."""
         for lease in tuple(self.leases):
             self.leases.end(lease)
         for session in self.sessions:

@@ -22,12 +22,12 @@ def check_isolation(offered: str, wanted: str | None) -> None:
         )
 
 
-def box_plan(spec: TemplateSpec, request: CreateSandbox | RolloutRequest, seed: str) -> BoxRequest:
+def box_plan(spec: TemplateSpec, request: CreateSandbox | RolloutRequest) -> BoxRequest:
     """What to fork. A seed that the caller gave pins randomness, unless it said otherwise."""
     given = request.seed is not None
     return BoxRequest(
         limits=limits_of(spec.limits, request.limits) if request.limits else None,
-        seed=bytes.fromhex(seed),
+        seed=bytes.fromhex(request.seed) if request.seed is not None else None,
         determinism=request.determinism or ("rng" if given else "none"),
         use_spare=not given,
     )

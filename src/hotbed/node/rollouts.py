@@ -23,7 +23,7 @@ async def run_rollout(
     node.check_open()
     plans.check_isolation(node.isolation, request.min_isolation)
     seed = plans.seed_of(request)
-    box_plan = plans.box_plan(node.templates.spec(request.template), request, seed)
+    box_plan = plans.box_plan(node.templates.spec(request.template), request)
     exec_plan = plans.exec_plan(request)
     template = await node.templates.warm(request.template)
     with node.working():
@@ -34,6 +34,7 @@ async def run_rollout(
             held.discard("rollout_done")
     total_ms = (time.perf_counter() - begun) * 1e3
     node.count(exec_plan, outcome)
+    node.stats.fork_ms.add(held.box.fork_time_ms)
     node.stats.rollout_ms.add(total_ms)
     return plans.response(
         outcome,

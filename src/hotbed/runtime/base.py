@@ -206,6 +206,10 @@ class Box(Protocol):
     fork_time_ms: float
     isolation: str
 
+    async def ready(self) -> None:
+        """Wait until it is isolated and answers; `fork_time_ms` is known from then on. Raises `SandboxFailed`."""
+        ...
+
     async def exec(self, request: ExecRequest, on_output: OnOutput | None = None) -> ExecOutcome:
         """Run one thing to its end. A failing program is an outcome, not an exception."""
         ...
@@ -248,7 +252,7 @@ class Template(Protocol):
     digest: str
 
     async def fork(self, request: BoxRequest) -> Box:
-        """A new sandbox."""
+        """A new sandbox, perhaps still being born: its requests wait for that."""
         ...
 
 

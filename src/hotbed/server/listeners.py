@@ -35,7 +35,7 @@ class SocketOwnership:
         fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
         deadline = time.monotonic() + wait_s
         while not _try_lock(fd):
-            if time.monotonic() > deadline:
+            if time.monotonic() > deadline or is_served(socket_path):
                 owner = os.pread(fd, 32, 0).decode("ascii", "replace").strip()
                 os.close(fd)
                 raise NodeUnavailable(f"process {owner} already serves {socket_path}", hint="use it, or stop it first")
@@ -52,6 +52,16 @@ class SocketOwnership:
         """Give up ownership."""
         self.withdraw()
         os.close(self._fd)
+
+
+def is_served(path: Path) -> bool:
+    """Whether somebody listens on a Unix socket. One that is ending has taken its socket away."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+        try:
+            probe.connect(str(path))
+        except OSError:
+            return False
+    return True
 
 
 def _try_lock(fd: int) -> bool:

@@ -132,6 +132,7 @@ async def until_stopped(
     if ownership is not None:
         ownership.withdraw()
     await first_of(node.drain(deadline_s=settings.drain_s), signals.get(), also=serving)
+    node.discard_all()
 
 
 async def first_of(*works: Coroutine[Any, Any, Any], also: asyncio.Task[None]) -> None:

@@ -46,6 +46,7 @@ class Settings:
     ttl_s: float = 24 * 3600.0
     idle_ttl_s: float = 3600.0
     max_templates: int = 32
+    spares: int = 8
     warm: tuple[str, ...] = ("python",)
     log_level: LogLevel = "info"
     log_file: str = ""

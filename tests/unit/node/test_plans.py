@@ -68,7 +68,7 @@ def test_an_argument_over_the_kernels_limit_is_refused_before_anything_runs() ->
 
 def test_a_seed_that_was_given_pins_randomness_and_needs_a_fresh_fork() -> None:
     """A parked spare has been born with other randomness."""
-    plan = plans.box_plan(SPEC, CreateSandbox(template="python", seed="A" * 64), "a" * 64)
+    plan = plans.box_plan(SPEC, CreateSandbox(template="python", seed="A" * 64))
 
     assert (plan.seed, plan.determinism, plan.use_spare) == (b"\xaa" * 32, "rng", False)
 
@@ -76,21 +76,20 @@ def test_a_seed_that_was_given_pins_randomness_and_needs_a_fresh_fork() -> None:
 def test_an_unseeded_fork_pays_nothing_but_still_has_a_seed() -> None:
     """So that its result can name one."""
     request = RolloutRequest(template="python", code="1")
-    seed = plans.seed_of(request)
-    plan = plans.box_plan(SPEC, request, seed)
+    plan = plans.box_plan(SPEC, request)
 
-    assert (plan.determinism, plan.use_spare, plan.limits) == ("none", True, None)
-    assert bytes.fromhex(seed) == plan.seed
+    assert (plan.seed, plan.determinism, plan.use_spare, plan.limits) == (None, "none", True, None)
+    assert len(plans.seed_of(request)) == 64
 
 
 def test_limits_change_what_the_template_says_and_keep_the_rest() -> None:
     """JSON numbers are floats; a whole one is as good as an int."""
-    plan = plans.box_plan(SPEC, CreateSandbox(template="python", limits={"pids": 8.0, "cpus": 0.5}), "a" * 64)
+    plan = plans.box_plan(SPEC, CreateSandbox(template="python", limits={"pids": 8.0, "cpus": 0.5}))
 
     assert plan.limits == Limits(memory_mib=256, disk_mib=64, pids=8, cpus=0.5)
     for wrong in ({"pids": 0.5}, {"speed": 1.0}, {"memory_mib": -1.0}):
         with pytest.raises(InvalidRequest):
-            plans.box_plan(SPEC, CreateSandbox(template="python", limits=wrong), "a" * 64)
+            plans.box_plan(SPEC, CreateSandbox(template="python", limits=wrong))
 
 
 def test_less_isolation_than_asked_for_is_refused() -> None:

@@ -59,6 +59,10 @@ class FakeBox:
             os.makedirs(os.path.join(root, name))
         self.fork_time_ms = (time.perf_counter() - began) * 1e3
 
+    async def ready(self) -> None:
+        """It is, from the start."""
+        self._check_alive()
+
     async def exec(self, request: ExecRequest, on_output: OnOutput | None = None) -> ExecOutcome:
         """Run one thing to its end."""
         self._check_alive()
@@ -66,7 +70,13 @@ class FakeBox:
             self._write_file(path, data, mode)
         launches = [self._launch(request, argv) for argv in self._argvs(request)]
         outcome = await run_launches(
-            launches, request, self._limits, root=self._root, running=self._running, on_output=on_output
+            launches,
+            request,
+            self._limits,
+            root=self._root,
+            gone=self._gone,
+            running=self._running,
+            on_output=on_output,
         )
         self._check_alive()
         return outcome

@@ -35,6 +35,7 @@ class Run:
     capture: Capture
     on_output: OnOutput | None
     output_kill_bytes: int
+    gone: asyncio.Future[str]
     running: set[asyncio.subprocess.Process]
     overflowed: bool = False
 
@@ -65,6 +66,7 @@ async def run_launches(
     limits: Limits,
     *,
     root: str,
+    gone: asyncio.Future[str],
     running: set[asyncio.subprocess.Process],
     on_output: OnOutput | None,
 ) -> ExecOutcome:
@@ -72,9 +74,10 @@ async def run_launches(
     kept = limits.output_bytes if request.output_bytes is None else min(request.output_bytes, limits.output_bytes)
     run = Run(
         root=os.fsencode(root),
-        capture=Capture(memoryview(bytearray(1)), kept),
+        capture=Capture(kept),
         on_output=on_output,
         output_kill_bytes=limits.output_kill_bytes,
+        gone=gone,
         running=running,
     )
     start_ns = time.monotonic_ns()
@@ -128,6 +131,8 @@ async def run_one(
         run.capture.add(run.capture.streams[1], memoryview(text))
         return ending(126 if isinstance(error, PermissionError) else 127)
     run.running.add(process)
+    if run.gone.done():
+        end_group(process)  # the box was killed while this was being born
     try:
         return await wait_process(run, process, stdin, deadline)
     finally:

@@ -1,0 +1,140 @@
+"""A sandbox's files over HTTP."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import io
+import os
+import tarfile
+
+import pytest
+
+from tests.unit.server.asking import Asked, ask, make_sandbox, served
+
+BIG = [os.urandom(700_000) for _ in range(5)]
+
+
+@pytest.mark.parametrize("body", [[b""], [b"small \xff\0"], BIG], ids=["empty", "small", "big"])
+def test_any_bytes_come_back_as_they_went(body: list[bytes]) -> None:
+    """With their length and mode."""
+
+    async def scenario() -> None:
+        async with served() as (_, app):
+            name = await make_sandbox(app)
+            url = f"/v1/sandboxes/{name}/files?path=/work/d/f"
+            written = await ask(app, "PUT", f"{url}&mode=600", body)
+            assert written.json == {"path": "/work/d/f", "size": sum(map(len, body))}
+            read = await ask(app, "GET", url)
+            assert read.body == b"".join(body)
+            assert read.headers["content-length"] == str(len(read.body))
+            entry = await ask(app, "POST", url.partition("?")[0], {"operation": "stat", "path": "/work/d/f"})
+            assert (entry.json["entry"]["type"], entry.json["entry"]["mode"]) == ("file", 0o600)
+
+    asyncio.run(scenario())
+
+
+def test_a_directory_can_be_made_listed_and_removed() -> None:
+    """Without running a program."""
+
+    async def scenario() -> None:
+        async with served() as (_, app):
+            url = f"/v1/sandboxes/{await make_sandbox(app)}/files"
+            for verb, path in (("mkdir", "/work/d/e"), ("stat", "/work/d/e")):
+                assert (await ask(app, "POST", url, {"operation": verb, "path": path})).status == 200
+            listed = await ask(app, "POST", url, {"operation": "list", "path": "/work/d"})
+            assert [entry["name"] for entry in listed.json["entries"]] == ["e"]
+            await ask(app, "POST", url, {"operation": "remove", "path": "/work/d"})
+            answer = await ask(app, "POST", url, {"operation": "stat", "path": "/work/d"})
+            assert (answer.status, answer.json["code"]) == (404, "file_not_found")
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize(
+    ("method", "query", "code"),
+    [
+        ("GET", "path=/work/none", "file_not_found"),
+        ("GET", "path=/work", "not_a_file"),
+        ("GET", "path=work", "bad_path"),
+        ("GET", "", "bad_path"),
+        ("PUT", "path=/work/a&mode=999", "invalid_request"),
+        ("PUT", "path=/work/a&mode=17777", "invalid_request"),
+    ],
+)
+def test_what_is_no_file_says_so(method: str, query: str, code: str) -> None:
+    """By a code of its own."""
+
+    async def scenario() -> None:
+        async with served() as (_, app):
+            name = await make_sandbox(app)
+            answer = await ask(app, method, f"/v1/sandboxes/{name}/files?{query}", b"x")
+            assert answer.json["code"] == code
+
+    asyncio.run(scenario())
+
+
+def test_a_full_disk_is_said_and_leaves_no_half_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The kernel's word for it comes in the middle."""
+
+    def full(fd: int, block: memoryview) -> int:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    async def scenario() -> None:
+        async with served() as (_, app):
+            url = f"/v1/sandboxes/{await make_sandbox(app)}/files?path=/work/a"
+            with monkeypatch.context() as patch:
+                patch.setattr(os, "write", full)
+                answer = await ask(app, "PUT", url, b"x")
+            assert (answer.status, answer.json["code"]) == (507, "no_space")
+            assert (await ask(app, "GET", url)).status == 404
+
+    asyncio.run(scenario())
+
+
+def test_a_client_that_hangs_up_leaves_no_half_file() -> None:
+    """And no descriptor."""
+
+    async def scenario() -> None:
+        async with served() as (_, app):
+            url = f"/v1/sandboxes/{await make_sandbox(app)}/files?path=/work/a"
+            asked = Asked("PUT", url, [b"half", b"never sent"], {})
+            asked._incoming.pop()
+            asked.hang_up()
+            before = len(os.listdir("/proc/self/fd"))
+            await asyncio.wait_for(app(asked.scope, asked.receive, asked.send), 5)
+            assert len(os.listdir("/proc/self/fd")) == before
+            assert (await ask(app, "GET", url)).status == 404
+
+    asyncio.run(scenario())
+
+
+def tar_of(name: str, data: bytes) -> bytes:
+    """A tar stream with one file."""
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w") as tar:
+        info = tarfile.TarInfo(name)
+        info.size = len(data)
+        tar.addfile(info, io.BytesIO(data))
+    return buffer.getvalue()
+
+
+def test_a_tree_goes_in_and_out_as_tar() -> None:
+    """More than a pipe holds, both ways."""
+    data = BIG[0]
+
+    async def scenario() -> None:
+        async with served() as (_, app):
+            url = f"/v1/sandboxes/{await make_sandbox(app)}/tar?path=/work/t"
+            written = await ask(app, "PUT", url, tar_of("f", data))
+            assert written.json == {"path": "/work/t", "files": 1}
+            read = await ask(app, "GET", url)
+            with tarfile.open(fileobj=io.BytesIO(read.body)) as tar:
+                member = next(item for item in tar.getmembers() if item.isfile())
+                extracted = tar.extractfile(member)
+                assert extracted is not None
+                assert extracted.read() == data
+            assert (await ask(app, "PUT", url, BIG[1])).json["code"] == "invalid_request"
+            assert (await ask(app, "GET", url.replace("/t", "/none", 1) + "x")).status == 404
+
+    asyncio.run(scenario())

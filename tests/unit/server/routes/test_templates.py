@@ -1,0 +1,23 @@
+"""Templates over HTTP."""
+
+from __future__ import annotations
+
+import asyncio
+
+from tests.unit.server.asking import ask, served
+
+
+def test_a_template_is_made_once_and_found_by_name() -> None:
+    """Listed beside the built-in ones."""
+
+    async def scenario() -> None:
+        async with served() as (_, app):
+            made = await ask(app, "POST", "/v1/templates", {"name": "mine", "env": {"A": "b"}})
+            assert (made.status, made.json["phase"], made.json["id"]) == (201, "Live", "mine")
+            assert (await ask(app, "GET", "/v1/templates/mine")).json == made.json
+            rows = (await ask(app, "GET", "/v1/templates")).json["templates"]
+            assert [row["name"] for row in rows] == ["python", "python-numpy", "mine"]
+            missing = await ask(app, "GET", "/v1/templates/nope")
+            assert (missing.status, missing.json["code"]) == (404, "unknown_template")
+
+    asyncio.run(scenario())

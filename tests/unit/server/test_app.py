@@ -1,0 +1,28 @@
+"""The composition root."""
+
+from __future__ import annotations
+
+import asyncio
+
+from hotbed.server.app import HANDLERS
+from hotbed.wire.routes import ROUTES
+from tests.unit.server.asking import ask, served
+
+
+def test_every_route_of_the_table_is_served() -> None:
+    """What the client can call, the server answers."""
+    assert {route.name for route, _ in HANDLERS} == {route.name for route in ROUTES}
+
+
+def test_an_unknown_path_and_a_wrong_method_are_answered_in_our_words() -> None:
+    """Both envelopes of the published client, as everywhere."""
+
+    async def scenario() -> None:
+        async with served() as (_, app):
+            unknown = await ask(app, "GET", "/v1/nope")
+            assert (unknown.status, unknown.json["error_code"], unknown.json["code"]) == (404, "not_found", "not_found")
+            wrong = await ask(app, "PATCH", "/v1/sandboxes")
+            assert (wrong.status, wrong.headers["allow"]) == (405, "GET, POST")
+            assert (await ask(app, "GET", "/v1/health/")).status == 404
+
+    asyncio.run(scenario())

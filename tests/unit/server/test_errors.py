@@ -1,0 +1,67 @@
+"""Any failure as an answer."""
+
+from __future__ import annotations
+
+import json
+import logging
+
+import msgspec
+import pytest
+from starlette.requests import ClientDisconnect
+
+from hotbed.errors import AtCapacity, Error, SandboxGone
+from hotbed.server.errors import as_error, error_response
+from hotbed.wire.execs import ExecRequest
+
+
+def test_our_errors_keep_their_status_code_and_hint() -> None:
+    """And say when to come back."""
+    response = error_response(AtCapacity("full", hint="wait", retry_after_s=0.2))
+
+    assert (response.status_code, response.headers["retry-after"]) == (429, "1")
+    assert json.loads(bytes(response.body)) == {
+        "error": "at_capacity",
+        "error_code": "at_capacity",
+        "code": "at_capacity",
+        "message": "full",
+        "hint": "wait",
+    }
+    assert error_response(SandboxGone("x")).status_code == 410
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        (b"\xff\xfe\0garbage", "not JSON"),
+        (b'{"code": 1}', "`code`"),
+        (b'{"code": "x", "files": [{"path": 3}]}', r"`files\[0\].path`"),
+        (b"[1]", "object"),
+        (b"", "not JSON"),
+    ],
+)
+def test_a_body_that_cannot_be_read_is_the_callers_mistake(body: bytes, message: str) -> None:
+    """With the field named."""
+    with pytest.raises(msgspec.DecodeError) as failure:
+        msgspec.json.decode(body, type=ExecRequest)
+
+    error = as_error(failure.value)
+
+    assert error.code == "invalid_request"
+    with pytest.raises(Error, match=message):
+        raise error
+
+
+def test_what_nobody_foresaw_is_logged_and_not_told(caplog: pytest.LogCaptureFixture) -> None:
+    """A traceback may hold another tenant's words."""
+    with caplog.at_level(logging.ERROR):
+        error = as_error(RuntimeError("secret"))
+
+    assert (error.code, error.status) == ("internal", 500)
+    assert "secret" not in str(error)
+    assert "secret" in caplog.text
+
+
+def test_a_client_that_left_is_no_failure_of_ours(caplog: pytest.LogCaptureFixture) -> None:
+    """Nothing is logged as unforeseen."""
+    assert as_error(ClientDisconnect()).code == "invalid_request"
+    assert caplog.text == ""

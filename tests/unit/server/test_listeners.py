@@ -1,0 +1,61 @@
+"""Where a node listens."""
+
+from __future__ import annotations
+
+import socket
+import stat
+from pathlib import Path
+
+import pytest
+
+from hotbed.errors import InvalidRequest, NodeUnavailable
+from hotbed.server.listeners import SocketOwnership, listen, listen_tcp, listen_unix
+from hotbed.server.settings import Settings
+
+
+def test_a_unix_socket_replaces_a_dead_one_and_is_ours_alone(tmp_path: Path) -> None:
+    """It is connectable from the moment that it exists."""
+    path = tmp_path / "node.sock"
+    listen_unix(path).close()
+    with listen_unix(path), socket.socket(socket.AF_UNIX) as client:
+        client.connect(str(path))
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600
+        assert [entry.name for entry in tmp_path.iterdir()] == ["node.sock"]
+
+
+def test_a_path_has_one_owner(tmp_path: Path) -> None:
+    """Two nodes on one socket would split a client's requests between them."""
+    path = tmp_path / "node.sock"
+    first = SocketOwnership.take(path)
+    with pytest.raises(NodeUnavailable, match="already serves"):
+        SocketOwnership.take(path, wait_s=0)
+
+    path.touch()
+    first.withdraw()
+    first.withdraw()
+    assert not path.exists()
+    first.release()
+    SocketOwnership.take(path, wait_s=0).release()
+
+
+def test_tcp_connections_send_at_once(tmp_path: Path) -> None:
+    """Two small writes must not wait for each other's acknowledgement."""
+    with listen_tcp("127.0.0.1", 0, dead_after_s=3) as listener:
+        assert listener.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+        port = listener.getsockname()[1]
+        with pytest.raises(InvalidRequest, match=str(port)):
+            listen_tcp("127.0.0.1", port, dead_after_s=3)
+    both = listen(Settings(socket=str(tmp_path / "s"), port=port))
+    assert len(both) == 2
+    for one in both:
+        one.close()
+
+
+def test_where_nothing_can_listen_is_said(tmp_path: Path) -> None:
+    """With the path, not an errno."""
+    with pytest.raises(InvalidRequest, match="too long"):
+        listen_unix(tmp_path / ("x" * 120))
+    with pytest.raises(InvalidRequest, match="cannot listen"):
+        listen_unix(tmp_path / "missing" / "s")
+    with pytest.raises(InvalidRequest, match="cannot listen"):
+        listen_tcp("host.invalid.", 1, dead_after_s=1)

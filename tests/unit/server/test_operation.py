@@ -1,0 +1,73 @@
+"""One route: decode, handle, encode, and the boundary where failures are answered."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+from starlette.requests import Request
+
+from hotbed.errors import TooLarge
+from hotbed.node.node import Node
+from hotbed.server.operation import Call, Operation, read_body
+from hotbed.wire.routes import HEALTH
+from tests.unit.node.nodes import running_node
+from tests.unit.server.asking import Asked, ask, served
+
+
+def test_a_failure_in_a_handler_is_an_answer() -> None:
+    """The connection lives on, and the node with it."""
+
+    async def broken(node: Node, call: Call) -> Any:
+        raise RuntimeError("bug")
+
+    async def scenario() -> None:
+        async with running_node() as node:
+            answer = await ask(Operation(HEALTH, broken, node), "GET", "/")
+            assert (answer.status, answer.json["code"]) == (500, "internal")
+
+    asyncio.run(scenario())
+
+
+def test_a_request_under_an_ended_lease_runs_nothing() -> None:
+    """Its client is gone, as far as the node knows."""
+
+    async def scenario() -> None:
+        async with served() as (node, app):
+            body = {"template": "python", "command": "true"}
+            answer = await ask(app, "POST", "/v1/rollouts", body, headers={"X-Hotbed-Lease": "gone"})
+            assert (answer.status, answer.json["code"]) == (410, "session_gone")
+            assert node.stats.counts["forks"] == 0
+
+    asyncio.run(scenario())
+
+
+def test_a_client_without_a_lease_that_hangs_up_ends_its_rollout() -> None:
+    """Nothing else would, until the timeout."""
+
+    async def scenario() -> None:
+        async with served() as (node, app):
+            asked = Asked("POST", "/v1/rollouts", b'{"template":"python","command":"sleep 60"}', {})
+            running = asyncio.ensure_future(app(asked.scope, asked.receive, asked.send))
+            while not node.inflight:
+                await asyncio.sleep(0.01)
+            asked.hang_up()
+            await asyncio.wait_for(running, 5)
+            assert asked.answer.status == 0
+            assert node.inflight == 0
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize("headers", [{"content-length": "9"}, {}], ids=["announced", "chunked"])
+def test_a_body_over_the_limit_is_refused_before_it_is_held(headers: dict[str, str]) -> None:
+    """Whether or not its length was announced."""
+
+    async def read(limit: int) -> bytes:
+        asked = Asked("POST", "/", [b"abc", b"def", b"ghi"], headers)
+        return await read_body(Request(asked.scope, asked.receive), limit)
+
+    assert asyncio.run(read(9)) == b"abcdefghi"
+    with pytest.raises(TooLarge):
+        asyncio.run(read(8))
