@@ -22,14 +22,16 @@ import platform
 import socket
 from typing import Any, Callable, Dict, List, Mapping, NoReturn
 
-from . import archive, filing, kernel, processes, programs
-from .box import Box, below_agent
+from . import archive, child, filing, kernel, processes, programs, warming
+from .box import NULL, Box, below_agent
+from .code_exec import CodeExec
+from .command_exec import CommandExec
 from .execs import Exec
 from .frames import Closed, FrameError, Header
 from .memory import MemoryWatch
 from .programs import Program
 from .request import Refused, parse
-from .spare import Parking
+from .spare import Parking, Spare
 from .stdio import Stdio
 
 Op = Callable[["Agent", Header, bytes, List[int]], None]
@@ -47,7 +49,6 @@ class Agent:
         self.execs: Dict[str, Exec] = {}
         self.programs: Dict[str, Program] = {}
         self.memory = MemoryWatch(box)
-        box.loop.watch(box.connection.fileno(), self.serve)
 
     def serve(self) -> None:
         """Take the frames that have come."""
@@ -92,11 +93,15 @@ class Agent:
         request = parse(header, body)
         if request.id in self.execs:
             raise Refused("bad_request", f"exec {request.id!r:.64} is running")
-        work = Exec(self.box, request, self.parking, lambda done: self.over(self.execs, done.request.id))
+        work: Exec
+        if request.kind == "code":
+            work = CodeExec(self.box, request, self.parking, self.exec_over)
+        else:
+            work = CommandExec(self.box, request, self.exec_over)
         self.execs[request.id] = work
-        self.memory.wake()
         try:
             work.start()
+            self.memory.wake()
         except Exception:
             self.execs.pop(request.id, None)
             raise
@@ -105,18 +110,22 @@ class Agent:
         """Start a program on the channel that came along."""
         if len(fds) != 1:
             raise Refused("bad_request", "start needs one descriptor, the channel")
-        program = Program(self.box, header, _STDIO, lambda done: self.over(self.programs, done.id))
+        program = Program(self.box, header, _STDIO, self.program_over)
         self.programs[program.id] = program
-        self.memory.wake()
         try:
             program.start(fds[0])
+            self.memory.wake()
         except Exception:
             self.programs.pop(program.id, None)
             raise
 
-    def over(self, running: Dict[str, Any], name: str) -> None:
-        """An exec or program has ended."""
-        running.pop(name, None)
+    def exec_over(self, done: Exec) -> None:
+        """Forget an exec that has ended."""
+        self.execs.pop(done.request.id, None)
+
+    def program_over(self, done: Program) -> None:
+        """Forget a program that has ended."""
+        self.programs.pop(done.id, None)
 
     def input(self, header: Header, body: bytes, _fds: List[int]) -> None:
         """Bytes for an exec's stdin; none closes it."""
@@ -200,7 +209,7 @@ class Agent:
         if filing.remove_file(path):
             answer({})
         else:
-            archive.fork(self.box, lambda fd: archive.remove(path, fd), keep=self.box.null, on_outcome=answer)
+            archive.fork(self.box, lambda fd: archive.remove(path, fd), keep=NULL, on_outcome=answer)
 
     def answer(self, header: Header, op: str) -> Callable[[Dict[str, Any]], None]:
         """Answers with an outcome, or with its failure."""
@@ -231,6 +240,29 @@ _OPS: Dict[str, Op] = {
 }
 
 
+def warm(rounds: int = 30) -> None:
+    """For the template: run the way of an exec until it is hot. Before its heap is frozen and its first fork."""
+    child.note_signals()
+    rehearse(rounds)
+    warming.rehearse_runner(_STDIO, rounds)
+
+
+def rehearse(rounds: int) -> None:
+    """Serve requests without forking."""
+
+    def make(sock: socket.socket, spare: Spare) -> Agent:
+        agent = Agent(Box(sock, 0, {}))
+        agent.parking.park(spare)
+        return agent
+
+    warming.rehearse_agent(make, rounds)
+
+
+def conceal() -> None:
+    """For the template, as the last thing before it serves: hide this package from what will run in its forks."""
+    programs.conceal()
+
+
 def main(sock: socket.socket, ready_ns: int, config: Mapping[str, Any]) -> NoReturn:
     """Serve the node until it closes the socket, then end the sandbox."""
     code = 0
@@ -240,7 +272,8 @@ def main(sock: socket.socket, ready_ns: int, config: Mapping[str, Any]) -> NoRet
             kernel.prctl(_PR_SET_CHILD_SUBREAPER, 1)
         agent = Agent(Box(sock, ready_ns, config))
         if config.get("spare"):
-            agent.parking.fill()
+            agent.parking.fill(lambda: warming.rehearse_runner(_STDIO, 1))
+            rehearse(1)
         serve(agent)
     finally:
         end_everything()
@@ -249,9 +282,14 @@ def main(sock: socket.socket, ready_ns: int, config: Mapping[str, Any]) -> NoRet
 
 def serve(agent: Agent) -> None:
     """Turn the loop until the node is gone or speaks no frames."""
+    box = agent.box
     try:
+        if not box.config.get("spare"):
+            agent.serve()  # its request is on its way, or here already: fork for it before anything else
+        box.open()
+        box.loop.watch(box.connection.fileno(), agent.serve)
         while True:
-            agent.box.loop.turn()
+            box.loop.turn()
     except FrameError as error:
         agent.refuse({}, "bad_request", str(error))
     except (Closed, BlockingIOError, ConnectionError):

@@ -11,7 +11,7 @@ import os
 import stat
 from typing import TYPE_CHECKING, Any, BinaryIO, Callable, Dict, Iterator, NoReturn, Optional, Tuple
 
-from .box import Box
+from .box import NULL, Box
 from .child import become
 from .request import Refused, refusal
 
@@ -27,6 +27,7 @@ _COPY = 1 << 18
 
 def fork(box: Box, work: Work, *, keep: int, on_outcome: OnOutcome) -> None:
     """Run `work` with descriptor `keep` in a child, and call with its outcome ({"code", "message"} on failure)."""
+    box.open()
     box.marks.next()
     outcome, end = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
     try:
@@ -36,15 +37,15 @@ def fork(box: Box, work: Work, *, keep: int, on_outcome: OnOutcome) -> None:
         os.close(end)
         raise refusal(error, "cannot start a helper") from None
     if pid == 0:
-        run(box, work, keep, end)
+        run(work, keep, end)
     os.close(end)
     box.children.expect(pid, lambda _status, _usage: on_outcome(outcome_from(outcome)))
 
 
-def run(box: Box, work: Work, keep: int, end: int) -> NoReturn:
+def run(work: Work, keep: int, end: int) -> NoReturn:
     """In the child."""
     try:
-        kept = become(box.null, end, box.null, keep=keep)
+        kept = become(NULL, end, NULL, keep=keep)
         assert kept is not None
         os.write(1, json.dumps(attempt(work, kept)).encode())
         os._exit(0)

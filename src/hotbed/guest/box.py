@@ -9,13 +9,14 @@ import struct
 from typing import Any, Dict, List, Mapping, Optional, Protocol, Sequence, Set
 
 from . import processes
-from .capture import SCRATCH, Lingering
+from .capture import Lingering
 from .children import Children
 from .frames import Connection
 from .loop import Loop
 from .processes import Claim
 
-_SEND_TIMEOUT_S = 60
+NULL = 0  # the template leaves an agent's first three descriptors on /dev/null
+_SEND_TIMEOUT = struct.pack("ll", 60, 0)  # struct timeval
 
 
 class Claimant(Protocol):
@@ -51,21 +52,26 @@ class Box:
 
     def __init__(self, sock: socket.socket, ready_ns: int, config: Mapping[str, Any]) -> None:
         self.connection = Connection(sock)
-        sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", _SEND_TIMEOUT_S, 0))
         self.ready_ns = ready_ns
         self.config = config
-        self.loop = Loop()
-        self.children = Children(self.loop)
         self.marks = processes.Marks()
-        self.scratch = memoryview(bytearray(SCRATCH))
-        self.lingering = Lingering(self.loop, self.scratch)
-        self.null = os.open("/dev/null", os.O_RDWR | os.O_CLOEXEC)
         self.jobs: Dict[int, Claimant] = {}
         self.started = 0
-        limits = config.get("limits") or {}
+        self._opened = False
+
+    def open(self) -> None:
+        """Get everything that is needed once something runs. Idempotent; after the first fork, if that can be."""
+        if self._opened:
+            return
+        self._opened = True
+        self.connection.sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, _SEND_TIMEOUT)
+        self.loop = Loop()
+        self.children = Children(self.loop)
+        self.lingering = Lingering(self.loop)
+        limits = self.config.get("limits") or {}
         self.memory_mib: Optional[int] = limits.get("memory_mib")
-        self.oom_kills = counter(config.get("memory_events_fd"), b"oom_kill")
-        self.fork_refusals = counter(config.get("pids_events_fd"), b"max")
+        self.oom_kills = counter(self.config.get("memory_events_fd"), b"oom_kill")
+        self.fork_refusals = counter(self.config.get("pids_events_fd"), b"max")
 
     def send(self, header: Dict[str, Any], body: bytes = b"", fds: Sequence[int] = ()) -> None:
         """One frame to the node."""
@@ -97,7 +103,6 @@ class Box:
         """Give back what a rehearsal took."""
         self.children.close()
         self.loop.close()
-        os.close(self.null)
 
 
 def below_agent() -> Dict[int, processes.Process]:

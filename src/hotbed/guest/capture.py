@@ -20,7 +20,7 @@ from .loop import Loop, Timer
 Run = Tuple[int, int]
 OnChunk = Callable[[int, bytes], None]
 
-SCRATCH = 256 << 10
+SCRATCH = memoryview(bytearray(256 << 10))  # made in the template: a fork only copies the pages that it fills
 _F_SETPIPE_SZ = 1031  # include/uapi/linux/fcntl.h; in the fcntl module since Python 3.10
 _PIPE = 64 << 10
 _RUNS_LIMIT = 4096
@@ -114,8 +114,7 @@ def pipes() -> Tuple[List[int], List[int]]:
 class Capture:
     """Both output streams of one program."""
 
-    def __init__(self, scratch: memoryview, limit: int, on_chunk: Optional[OnChunk] = None) -> None:
-        self._scratch = scratch
+    def __init__(self, limit: int, on_chunk: Optional[OnChunk] = None) -> None:
         self._on_chunk = on_chunk
         self._runs: List[Run] = []
         self.streams = (Stream(1, limit), Stream(2, limit))
@@ -132,14 +131,14 @@ class Capture:
     def read(self, stream: Stream) -> int:
         """Take one buffer; how many bytes, 0 at the end of file, -1 when there is nothing now."""
         try:
-            count = os.readv(stream.fd, [self._scratch])
+            count = os.readv(stream.fd, [SCRATCH])
         except BlockingIOError:
             return -1
         if count >= _PIPE and not stream.wide:
             stream.wide = True
             widen(stream.fd)
         if count:
-            self.add(stream, self._scratch[:count])
+            self.add(stream, SCRATCH[:count])
         return count
 
     def add(self, stream: Stream, data: memoryview) -> None:
@@ -197,7 +196,7 @@ def without_gaps(runs: Sequence[Run], gaps: Sequence[Tuple[int, int]]) -> List[R
 def widen(fd: int) -> None:
     """A flood needs fewer turns with a larger pipe. Refused past a user's share (man 7 pipe): then it stays."""
     try:
-        fcntl.fcntl(fd, _F_SETPIPE_SZ, SCRATCH)
+        fcntl.fcntl(fd, _F_SETPIPE_SZ, len(SCRATCH))
     except OSError:
         pass
 
@@ -205,9 +204,8 @@ def widen(fd: int) -> None:
 class Lingering:
     """Pipes whose program has ended while others still write. Emptied a hundred times a second at most."""
 
-    def __init__(self, loop: Loop, scratch: memoryview) -> None:
+    def __init__(self, loop: Loop) -> None:
         self._loop = loop
-        self._scratch = scratch
         self._resting: Dict[int, Optional[Timer]] = {}
 
     def add(self, fd: int) -> None:
@@ -222,7 +220,7 @@ class Lingering:
 
     def _discard(self, fd: int) -> None:
         try:
-            count = os.readv(fd, [self._scratch])
+            count = os.readv(fd, [SCRATCH])
         except BlockingIOError:
             return
         if count == 0:

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
+import _signal  # type: ignore[import-not-found]  # typeshed leaves it out
 import os
 import resource
-import signal
-from types import FrameType
-from typing import Any, Callable, Dict, Optional, Union
+from typing import List, Optional, Tuple
 
-_Handler = Union[Callable[[int, Optional[FrameType]], Any], int]
-
-# The handlers a fresh interpreter has that are not SIG_DFL; the template may have changed any of them.
-_FRESH: Dict[int, _Handler] = {
-    signal.SIGINT: signal.default_int_handler,
-    signal.SIGPIPE: signal.SIG_IGN,
-    signal.SIGXFSZ: signal.SIG_IGN,
+# What a fresh interpreter has where it is not the default.
+_FRESH = {
+    _signal.SIGINT: _signal.default_int_handler,
+    _signal.SIGPIPE: _signal.SIG_IGN,
+    _signal.SIGXFSZ: _signal.SIG_IGN,
 }
-_SIGNALS = [number for number in signal.valid_signals() if number not in (signal.SIGKILL, signal.SIGSTOP)]
-_INHERITED_UNTIL = 1 << 20
+# By names of their own, so that a rehearsal can leave these steps out (see `warming`).
+_setsid, _closerange = os.setsid, os.closerange
+
+_NEVER = (int(_signal.SIGKILL), int(_signal.SIGSTOP))
+_changed: List[Tuple[int, object]] = [(_signal.SIGCHLD, _signal.SIG_DFL)]  # the agent's
 
 
 def become(stdin: int, stdout: int, stderr: int, *, keep: Optional[int] = None) -> Optional[int]:
@@ -25,29 +25,29 @@ def become(stdin: int, stdout: int, stderr: int, *, keep: Optional[int] = None) 
 
     Returns the new number of the descriptor to keep, if one was given.
     """
-    os.setsid()
+    _setsid()
     reset_signals()
     os.dup2(stdin, 0)
     os.dup2(stdout, 1)
     os.dup2(stderr, 2)
     if keep is not None:
         keep = os.dup2(keep, 3, inheritable=False) if keep != 3 else keep
-    os.closerange(3 if keep is None else 4, _highest())
+    _closerange(3 if keep is None else 4, resource.getrlimit(resource.RLIMIT_NOFILE)[1])
     os.umask(0o022)
     return keep
 
 
 def reset_signals() -> None:
-    """Handlers and mask as in a fresh interpreter."""
-    signal.set_wakeup_fd(-1)
-    for number in _SIGNALS:
-        wanted = _FRESH.get(number, signal.SIG_DFL)
-        if signal.getsignal(number) not in (wanted, None):
-            signal.signal(number, wanted)
-    signal.pthread_sigmask(signal.SIG_SETMASK, ())
+    """Handlers and mask as in a fresh interpreter. Through the C module: `signal` makes an enum of every number."""
+    _signal.set_wakeup_fd(-1)
+    for number, handler in _changed:
+        _signal.signal(number, handler)
+    _signal.pthread_sigmask(_signal.SIG_SETMASK, ())
 
 
-def _highest() -> int:
-    """One more than the highest descriptor there can be: close_range(2) does not care how far it is, a loop does."""
-    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
-    return _INHERITED_UNTIL if hard == resource.RLIM_INFINITY else hard
+def note_signals() -> None:
+    """In the template, once: which handlers a preloaded module changed, so that each fork resets just those."""
+    for number in range(1, _signal.NSIG):
+        wanted = _FRESH.get(number, _signal.SIG_DFL)
+        if number not in _NEVER and _signal.getsignal(number) not in (wanted, None):
+            _changed.append((number, wanted))

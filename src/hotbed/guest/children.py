@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import _signal  # type: ignore[import-not-found]  # typeshed leaves it out
 import os
 import resource
-import signal
 from types import FrameType
 from typing import Callable, Dict, Optional
 
@@ -24,9 +24,10 @@ class Children:
         self._loop = loop
         self._calls: Dict[int, OnEnd] = {}
         self._wake_in, self._wake_out = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
-        self._before = signal.signal(signal.SIGCHLD, _wake)
-        signal.set_wakeup_fd(self._wake_out, warn_on_full_buffer=False)
+        self._before = _signal.signal(_signal.SIGCHLD, _wake)
+        _signal.set_wakeup_fd(self._wake_out, warn_on_full_buffer=False)
         loop.watch(self._wake_in, self._woken)
+        os.write(self._wake_out, b"\0")  # a child may have ended before anybody listened
 
     def expect(self, pid: int, call: OnEnd) -> None:
         """Call with the wait status and resource usage once `pid` has ended."""
@@ -49,10 +50,18 @@ class Children:
             if call is not None:
                 call(status, usage)
 
+    def drain(self) -> None:
+        """Wait for every child there is."""
+        try:
+            while True:
+                os.wait4(-1, 0)
+        except ChildProcessError:
+            self._calls.clear()
+
     def close(self) -> None:
         """Stop listening for SIGCHLD."""
-        signal.set_wakeup_fd(-1)
-        signal.signal(signal.SIGCHLD, self._before)
+        _signal.set_wakeup_fd(-1)
+        _signal.signal(_signal.SIGCHLD, self._before)
         self._loop.unwatch(self._wake_in)
         os.close(self._wake_in)
         os.close(self._wake_out)

@@ -7,183 +7,96 @@ import os
 import resource
 import signal
 import time
-from typing import Any, Callable, Dict, List, Optional, Tuple
+from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
-from . import runner, spawn
-from .box import Box
-from .capture import Capture, pipes
+from .box import NULL, Box
+from .capture import Capture, Kept, pipes
 from .filing import write_file
 from .job import Job
-from .orderlog import OrderLog
-from .pump import pipe_with
+from .orderlog import Run
+from .pump import Pump, pipe_with
 from .request import ExecRequest, refusal
-from .runner import Work
-from .spare import Parking
-from .verdict import decide, decode
+from .verdict import decide
 
-_SHELL_FLAG = "-c"
+Fds = Tuple[int, ...]
 
 
 class Exec:
-    """From the request to the result."""
+    """From the request to the result; `CodeExec` and `CommandExec` know how to run what."""
 
-    def __init__(self, box: Box, request: ExecRequest, parking: Parking, on_result: Callable[[Exec], None]) -> None:
+    job: Job
+
+    def __init__(self, box: Box, request: ExecRequest, on_result: Callable[[Exec], None]) -> None:
         self.box = box
         self.request = request
-        self._parking = parking
+        self.cpu_us = self.maxrss_kib = 0
         self._on_result = on_result
-        self._log: Optional[OrderLog] = None
-        self._steps: List[Dict[str, Optional[int]]] = []
-        self._commands: List[List[spawn.Word]] = []
-        self._fds: Tuple[int, ...] = ()
-        self._begun_ns = self._started_ns = 0
-        self._cpu_us = self._maxrss_kib = 0
-        capture = Capture(box.scratch, request.output_bytes, self._stream if request.stream else None)
-        self.job = Job(box, capture, kill_bytes=request.output_kill_bytes, on_leader_end=self._leader_ended)
+        self._begun_ns = 0
 
     def start(self) -> None:
         """Write the files and start. Raises `Refused` when it cannot even begin."""
-        request = self.request
-        cwd = enter(request.cwd or self.box.config.get("cwd"))
-        for path, content, mode in request.files:
+        cwd = enter(self.request.cwd or self.box.config.get("cwd"))
+        for path, content, mode in self.request.files:
             write_file(path, content, mode)
-        self._begun_ns = self._started_ns = time.monotonic_ns()
-        if request.kind == "code":
-            self._start_code(cwd)
-        else:
-            self._start_commands()
+        self._begun_ns = time.monotonic_ns()
+        self.launch(cwd)
 
-    def _start_code(self, cwd: str) -> None:
-        request = self.request
-        work = Work(request.program, request.args, request.env, cwd)
-        ready = None if request.stdin or request.stdin_open else self._parking.take(work)
-        if ready is not None:
-            self._log = ready.log
-            self.job.on_silence = self._silent
-            self.job.begin(ready.ends, ready.mark, request.timeout_s)
-            self.job.follow(ready.pid)
-            return
-        self._log = log = OrderLog()
-        fds = self._open()
-        self.job.on_silence = self._silent
-        try:
-            pid = os.fork()
-        except OSError as error:
-            self._not_started(error)
-            return
-        if pid == 0:
-            runner.start(work, self._parking.stdio, log, fds)
-        self._close_fds()
-        self.job.follow(pid)
+    def launch(self, cwd: str) -> None:
+        """Start what is to run in `cwd`, which is the agent's working directory now."""
+        raise NotImplementedError
 
-    def _start_commands(self) -> None:
-        request = self.request
-        self._commands = [list(argv) for argv in request.argv]
-        if request.kind == "command":
-            self._commands = [[spawn.SHELL, _SHELL_FLAG, request.program]]
-        self._open()
-        self._next_command()
+    def leader_ended(self, status: int, usage: resource.struct_rusage) -> None:
+        """The program or command has ended."""
+        raise NotImplementedError
 
-    def _open(self) -> Tuple[int, ...]:
-        """Pipes for the program; `_fds` are the ends that it gets."""
-        request, box, stdin = self.request, self.box, self.box.null
+    def runs(self) -> Optional[Sequence[Run]]:
+        """The order of the output, where it is better known than by arrival."""
+        return None
+
+    def extra(self) -> Dict[str, Any]:
+        """What this kind of exec adds to the result."""
+        return {}
+
+    def open(self) -> Tuple[List[int], Fds, Optional[Pump]]:
+        """Our ends of the output, the program's stdin, stdout and stderr, and what feeds its stdin."""
+        request, stdin, pump = self.request, NULL, None
         try:
             ends, outs = pipes()
             if request.stdin or request.stdin_open:
-                stdin, self.job.pump = pipe_with(box.loop, request.stdin, keep_open=request.stdin_open)
+                self.box.open()
+                stdin, pump = pipe_with(self.box.loop, request.stdin, keep_open=request.stdin_open)
         except OSError as error:
             raise refusal(error, "cannot open pipes") from None
-        self._fds = (stdin, *outs)
-        self.job.begin(ends, box.marks.next(), request.timeout_s)
-        return self._fds
+        return ends, (stdin, *outs), pump
 
-    def _close_fds(self) -> None:
-        for fd in self._fds:
-            if fd != self.box.null:
-                os.close(fd)
-        self._fds = ()
+    def begin(self, ends: Sequence[int], mark: Optional[int], pump: Optional[Pump] = None) -> None:
+        """Watch output and clock. A program's fork comes before: what is done here, it need not inherit."""
+        request = self.request
+        capture = Capture(request.output_bytes, self._stream if request.stream else None)
+        self.job = Job(self.box, capture, kill_bytes=request.output_kill_bytes, on_leader_end=self.leader_ended)
+        self.job.pump = pump
+        self.job.begin(ends, mark, request.timeout_s)
 
-    def _next_command(self) -> None:
-        """Start the next command, or end the exec after the last."""
-        while self._commands:
-            argv = self._commands.pop(0)
-            self._started_ns = time.monotonic_ns()
-            try:
-                pid = spawn.spawn(argv, {**os.environ, **self.request.env}, self._fds)
-            except (OSError, ValueError) as error:
-                if isinstance(error, OSError) and error.errno in (errno.EAGAIN, errno.ENOMEM):
-                    self._not_started(error)
-                    return
-                if not self._command_failed(argv, error):
-                    return
-                continue
-            if not self._commands:
-                self._close_fds()
-            self.job.follow(pid)
-            return
-        self._finish(*self._worst())
-
-    def _command_failed(self, argv: List[spawn.Word], error: Exception) -> bool:
-        """A command that cannot be started is like one that failed; whether to go on with the next."""
-        code = spawn.exit_code_of(error) if isinstance(error, OSError) else spawn.NOT_EXECUTABLE
-        reason = error.strerror if isinstance(error, OSError) else str(error)
-        text = f"hotbed: cannot run {os.fsdecode(argv[0])[:256]!r}: {reason}\n"
-        self.job.capture.add(self.job.capture.streams[1], memoryview(text.encode("utf-8", "surrogateescape")))
-        return self._step(code, None)
-
-    def _step(self, exit_code: Optional[int], number: Optional[int]) -> bool:
-        """Note how a command ended; whether to go on with the next. If not, the exec is over."""
-        took_us = (time.monotonic_ns() - self._started_ns) // 1000
-        self._steps.append({"exit_code": exit_code, "signal": number, "duration_us": took_us})
-        if self.job.cause is None and self._commands and (exit_code == 0 or self.request.keep_going):
-            return True
-        self._commands.clear()
-        self._finish(*self._worst())
-        return False
-
-    def _worst(self) -> Tuple[Optional[int], Optional[int]]:
-        """The first failure, else success."""
-        for step in self._steps:
-            if step["exit_code"] != 0:
-                return step["exit_code"], step["signal"]
-        return 0, None
-
-    def _leader_ended(self, status: int, usage: resource.struct_rusage) -> None:
-        self._cpu_us += int((usage.ru_utime + usage.ru_stime) * 1e6)
-        self._maxrss_kib = max(self._maxrss_kib, usage.ru_maxrss)
-        exit_code, number = decode(status)
-        if self.request.kind == "code":
-            self._finish(exit_code, number)
-        elif self._step(exit_code, number):
-            self._next_command()
-
-    def _silent(self) -> None:
-        """Both pipes are at their end: a runner that has announced its exit is done but for the kernel's work."""
-        ending = self._log.ending() if self._log is not None else None
-        if ending is not None and self.job.cause is None:
-            self.box.children.forget(self.job.leader)
-            exit_code, self._cpu_us, self._maxrss_kib = ending
-            self._finish(exit_code, None)
-
-    def _not_started(self, error: OSError) -> None:
+    def not_started(self, error: OSError) -> None:
         """There may be no further process, or there is no memory for one."""
-        self.job.cause = "pids" if error.errno == errno.EAGAIN else "oom"
-        self._finish(None, signal.SIGKILL)
+        self.job.cause = "oom" if error.errno == errno.ENOMEM else "pids"
+        self.finish(None, int(signal.SIGKILL))
 
-    def _stream(self, number: int, data: bytes) -> None:
-        self.box.send({"op": "output", "id": self.request.id, "fd": number}, data)
+    def count(self, usage: resource.struct_rusage) -> None:
+        """Add what an ended leader used."""
+        self.cpu_us += int((usage.ru_utime + usage.ru_stime) * 1e6)
+        self.maxrss_kib = max(self.maxrss_kib, usage.ru_maxrss)
 
-    def _finish(self, exit_code: Optional[int], number: Optional[int]) -> None:
-        self._close_fds()
+    def finish(self, exit_code: Optional[int], number: Optional[int]) -> None:
+        """Tell how it went."""
         self.job.finish()
-        capture, log = self.job.capture, self._log
-        runs = None
-        if log is not None:
-            runs = log.runs(capture.streams[0].total, capture.streams[1].total)
-            log.close()
-        kept = capture.kept(runs)
-        status, exit_code, number = decide(self.job.evidence(exit_code, number, self._maxrss_kib))
-        header: Dict[str, Any] = {
+        kept = self.job.capture.kept(self.runs())
+        verdict = decide(self.job.evidence(exit_code, number, self.maxrss_kib))
+        self._on_result(self)
+        self.box.send(self._header(kept, *verdict), kept.stdout + kept.stderr if kept.stderr else kept.stdout)
+
+    def _header(self, kept: Kept, status: str, exit_code: Optional[int], number: Optional[int]) -> Dict[str, Any]:
+        return {
             "op": "result",
             "id": self.request.id,
             "status": status,
@@ -198,13 +111,20 @@ class Exec:
             "ready_ns": self.box.ready_ns,
             "start_ns": self._begun_ns,
             "end_ns": time.monotonic_ns(),
-            "cpu_us": self._cpu_us,
-            "maxrss_kib": self._maxrss_kib,
+            "cpu_us": self.cpu_us,
+            "maxrss_kib": self.maxrss_kib,
+            **self.extra(),
         }
-        if self.request.kind == "commands":
-            header["steps"] = self._steps
-        self._on_result(self)
-        self.box.send(header, kept.stdout + kept.stderr if kept.stderr else kept.stdout)
+
+    def _stream(self, number: int, data: bytes) -> None:
+        self.box.send({"op": "output", "id": self.request.id, "fd": number}, data)
+
+
+def close(fds: Fds) -> None:
+    """Close the program's ends of its pipes; /dev/null is everybody's."""
+    for fd in fds:
+        if fd != NULL:
+            os.close(fd)
 
 
 def enter(cwd: Optional[str]) -> str:

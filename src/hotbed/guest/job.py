@@ -13,6 +13,7 @@ from typing import Callable, Optional, Sequence
 from . import processes
 from .box import Box
 from .capture import Capture, Stream
+from .loop import Timer
 from .processes import Claim
 from .pump import Pump
 from .verdict import Evidence
@@ -26,6 +27,7 @@ class Job:
     """Bookkeeping of one job; `on_leader_end` decides whether another leader follows or the job is over."""
 
     def __init__(self, box: Box, capture: Capture, *, kill_bytes: int, on_leader_end: OnLeaderEnd) -> None:
+        box.open()
         self.box = box
         self.capture = capture
         self.cause: Optional[str] = None
@@ -34,8 +36,7 @@ class Job:
         self.on_silence: Callable[[], None] = lambda: None
         self._kill_bytes = kill_bytes
         self._on_leader_end = on_leader_end
-        self._deadline = box.loop.after(0, lambda: None)
-        self._deadline.cancel()
+        self._deadline: Optional[Timer] = None
         self._oom_kills = box.oom_kills.read() if box.oom_kills else 0
         self._fork_refusals = box.fork_refusals.read() if box.fork_refusals else 0
         self.claim = Claim(frozenset(), None, 0)
@@ -64,7 +65,8 @@ class Job:
 
     def finish(self) -> None:
         """Take what is in the pipes, and let go of everything."""
-        self._deadline.cancel()
+        if self._deadline is not None:
+            self._deadline.cancel()
         if self.pump is not None:
             self.pump.close()
         for stream in self.capture.streams:

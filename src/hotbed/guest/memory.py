@@ -18,8 +18,10 @@ class MemoryWatch:
 
     def __init__(self, box: Box) -> None:
         self._box = box
-        self._limit_kib = (box.memory_mib or 0) * 1024
-        self._on = bool(self._limit_kib) and box.config.get("poll_memory", box.oom_kills is None)
+        limits = box.config.get("limits") or {}
+        self._limit_kib = (limits.get("memory_mib") or 0) * 1024
+        counted = box.config.get("memory_events_fd") is not None
+        self._on = bool(self._limit_kib) and box.config.get("poll_memory", not counted)
         self._pending = False
 
     def wake(self) -> None:

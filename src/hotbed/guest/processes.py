@@ -16,6 +16,8 @@ import time
 from typing import Callable, Dict, FrozenSet, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Set
 
 _MARKS = 4096
+_HARD = resource.getrlimit(resource.RLIMIT_MSGQUEUE)[1]
+_TOP = 819_200 if _HARD == resource.RLIM_INFINITY else _HARD  # 819,200 is the kernel's default (MQ_BYTES_MAX)
 _ROUNDS = 200
 _TICKS = os.sysconf("SC_CLK_TCK")
 _PAGE_KIB = os.sysconf("SC_PAGE_SIZE") // 1024
@@ -43,18 +45,15 @@ class Marks:
     """Hands out marks: each is this process's soft limit until the next, so that what it then starts inherits it."""
 
     def __init__(self) -> None:
-        self._hard = resource.getrlimit(resource.RLIMIT_MSGQUEUE)[1]
-        unlimited = self._hard in (resource.RLIM_INFINITY, -1)
-        self._top = 819_200 if unlimited else self._hard  # 819,200 is the kernel's default (MQ_BYTES_MAX)
         self._given = 0
 
     def next(self) -> Optional[int]:
         """Mark what is started from now on, or None where the limit is too low to tell numbers apart."""
-        if self._top < 2 * _MARKS:
+        if _TOP < 2 * _MARKS:
             return None
         self._given += 1
-        mark = self._top - 1 - self._given % _MARKS
-        resource.setrlimit(resource.RLIMIT_MSGQUEUE, (mark, self._hard))
+        mark = _TOP - 1 - self._given % _MARKS
+        resource.setrlimit(resource.RLIMIT_MSGQUEUE, (mark, _HARD))
         return mark
 
     def of(self, pid: int) -> Optional[int]:
@@ -63,7 +62,7 @@ class Marks:
             soft = resource.prlimit(pid, resource.RLIMIT_MSGQUEUE)[0]
         except (OSError, ValueError):
             return None
-        return soft if self._top - _MARKS <= soft < self._top else None
+        return soft if _TOP - _MARKS <= soft < _TOP else None
 
 
 def now_ticks() -> int:

@@ -13,7 +13,7 @@ from types import ModuleType
 from typing import Any, Callable, Dict, Mapping, NoReturn, Optional, Sequence
 
 from . import kernel
-from .box import Box
+from .box import NULL, Box
 from .capture import Capture, pipes
 from .child import become
 from .execs import enter
@@ -38,7 +38,7 @@ class Program:
         self._stdio = stdio
         self._on_end = on_end
         limits = header.get("limits") or {}
-        capture = Capture(box.scratch, int(limits.get("output_bytes", _OUTPUT_BYTES)))
+        capture = Capture(int(limits.get("output_bytes", _OUTPUT_BYTES)))
         kill_bytes = int(limits.get("output_kill_bytes", _KILL_BYTES))
         self.job = Job(box, capture, kill_bytes=kill_bytes, on_leader_end=self._leader_ended)
 
@@ -56,7 +56,7 @@ class Program:
         except OSError as error:
             raise refusal(error, f"cannot start {name}") from None
         if pid == 0:
-            run(module, self._header, self._stdio, (self.box.null, *outs), channel)
+            run(module, self._header, self._stdio, (NULL, *outs), channel)
         for fd in outs:
             os.close(fd)
         self.job.begin(ends, mark, limits.get("wall_s"))
@@ -93,6 +93,8 @@ _hidden: Dict[str, ModuleType] = {}
 
 def conceal() -> None:
     """Take this package out of sys.modules and sys.path: what runs in a fork must not import it. Idempotent."""
+    if _hidden:
+        return
     top = (__package__ or "").split(".")[0]
     for name in [name for name in sys.modules if name == top or name.startswith(top + ".")]:
         _hidden[name] = sys.modules.pop(name)

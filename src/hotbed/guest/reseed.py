@@ -1,14 +1,14 @@
 """A fork of a warm interpreter must not repeat its siblings' random numbers.
 
 `secrets`, `os.urandom`, `uuid4` and `random.SystemRandom` ask the kernel each time, OpenSSL notices a fork itself, and
-`random` registers its own hook for the module's hidden instance. What is left is state that some module computed before
-the fork. Hash seeds (`str.__hash__`) cannot change after the interpreter started: all forks of a template share them.
+`random` has a hook for its hidden instance (see `forkhooks`). What is left is state that some module computed before the
+fork. Hash seeds (`str.__hash__`) cannot change after the interpreter started: all forks of a template share them.
 """
 
 from __future__ import annotations
 
 import sys
-from typing import Optional
+from typing import Any, Optional
 
 from . import forkhooks
 
@@ -16,22 +16,24 @@ from . import forkhooks
 def reseed(entropy: Optional[bytes] = None) -> None:
     """Give this process random state of its own: from the kernel, or reproducibly from `entropy`."""
     forkhooks.release()
-    uuid = sys.modules.get("uuid")
+    modules = sys.modules
+    uuid = modules.get("uuid")
     if uuid is not None:
         uuid.__dict__.update(_node=None, _last_timestamp=None)
-    tempfile = sys.modules.get("tempfile")
+    tempfile = modules.get("tempfile")
     if tempfile is not None:
         tempfile.__dict__["_name_sequence"] = None
+    numpy_random = modules.get("numpy.random")
     if entropy is not None:
-        _seed(entropy)
-    elif "numpy.random" in sys.modules:
-        sys.modules["numpy.random"].seed()
+        _seed(numpy_random, entropy)
+    elif numpy_random is not None:
+        numpy_random.seed()
 
 
-def _seed(entropy: bytes) -> None:
+def _seed(numpy_random: Any, entropy: bytes) -> None:
     import random
 
     random.seed(entropy)
-    if "numpy.random" in sys.modules:
+    if numpy_random is not None:
         words = random.Random(entropy + b"numpy")
-        sys.modules["numpy.random"].seed([words.getrandbits(32) for _ in range(8)])
+        numpy_random.seed([words.getrandbits(32) for _ in range(8)])

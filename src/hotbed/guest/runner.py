@@ -21,7 +21,7 @@ import sys
 import threading
 import traceback
 from types import ModuleType, TracebackType
-from typing import Any, Dict, Mapping, NamedTuple, NoReturn, Optional, Sequence, Type
+from typing import Any, Callable, Dict, Mapping, NamedTuple, NoReturn, Optional, Sequence, Type
 
 from . import kernel
 from .child import become
@@ -30,7 +30,15 @@ from .reseed import reseed
 from .stdio import Stdio
 
 FILENAME = "<code>"
+_STDIO_ONLY = 4  # three, and the one that lists them
+_WRITERS = (io.BufferedWriter, io.BufferedRandom, io.TextIOWrapper)
 _LOST_OUTPUT = 120  # what Python exits with when its last flush fails
+
+
+# By names of their own, so that a rehearsal can leave these steps out (see `warming`).
+_exit, _closerange = os._exit, os.closerange
+_join_threads: Callable[[], None] = threading._shutdown  # type: ignore[attr-defined]
+_run_exitfuncs = atexit._run_exitfuncs
 
 
 class Work(NamedTuple):
@@ -55,20 +63,27 @@ def start(work: Work, stdio: Stdio, log: OrderLog, fds: Sequence[int]) -> NoRetu
 def run(work: Work, stdio: Stdio, log: OrderLog) -> NoReturn:
     """Run the program and exit as it would; the process is already detached from the agent."""
     kernel.prctl(kernel.PR_SET_DUMPABLE, 1)
-    os.environ.update(work.env)
     reseed(work.entropy)
-    stdio.install(log)
-    gc.enable()
-    sys.argv[:] = ["main.py", *work.args]
-    sys.path.insert(0, work.cwd)
+    prepare(work, stdio, log)
     number = conclude(execute(work.source), stdio)
     if number < 0:
         die_of(signal.Signals(-number))
     mine, children = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
     seconds = mine.ru_utime + mine.ru_stime + children.ru_utime + children.ru_stime
     log.announce(number, int(seconds * 1e6), max(mine.ru_maxrss, children.ru_maxrss))
-    os.closerange(1, 3)  # the agent sees both ends of file and the announcement at once
-    os._exit(number)
+    _closerange(1, 3)  # the agent sees both ends of file and the announcement at once
+    _exit(number)
+
+
+def prepare(work: Work, stdio: Stdio, log: OrderLog) -> None:
+    """What the program finds in `os` and `sys`."""
+    environ = os.environ
+    for name in work.env:
+        environ[name] = work.env[name]
+    stdio.install(log)
+    gc.enable()
+    sys.argv[:] = ["main.py", *work.args]
+    sys.path.insert(0, work.cwd)
 
 
 def execute(source: bytes) -> int:
@@ -128,28 +143,30 @@ def report(kind: Type[BaseException], error: BaseException, trace: Optional[Trac
 def conclude(number: int, stdio: Stdio) -> int:
     """What Python does after a script: join threads, run atexit handlers, flush, release `__main__`."""
     try:
-        threading._shutdown()  # type: ignore[attr-defined]
+        _join_threads()
     except KeyboardInterrupt as error:
         number = outcome_of(error)
-    atexit._run_exitfuncs()
+    _run_exitfuncs()
     whole = stdio.flush()
-    if release_main():
-        whole = stdio.flush() and whole
+    release_main()
+    whole = stdio.flush() and whole
     return number if whole or number else _LOST_OUTPUT
 
 
-def release_main() -> bool:
-    """Drop what `__main__` holds, so that files are written out and finalizers run; whether anything could have run."""
+def release_main() -> None:
+    """Drop what `__main__` holds, so that finalizers run, and write out the files that are still open.
+
+    Cycles are left alone: to look for them is expensive, and Python promises no finalizer at exit.
+    """
     space = sys.modules["__main__"].__dict__
     kept = ("__builtins__", "__name__")
     for name in [name for name in space if name[:1] == "_"] + [name for name in space if name[:1] != "_"]:
         if name not in kept:
             space[name] = None
-    gc.collect()
-    for thing in gc.get_objects():  # those older than the fork are frozen, and not listed
-        if isinstance(thing, io.IOBase) and isinstance(thing, (io.BufferedWriter, io.BufferedRandom, io.TextIOWrapper)):
-            flush_quietly(thing)
-    return True
+    if len(os.listdir("/proc/self/fd")) > _STDIO_ONLY:
+        for thing in gc.get_objects():  # those older than the fork are frozen, and not listed
+            if isinstance(thing, _WRITERS):
+                flush_quietly(thing)
 
 
 def flush_quietly(stream: Any) -> None:

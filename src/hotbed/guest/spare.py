@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import marshal
 import os
-from typing import NamedTuple, Optional, Sequence
+from typing import Callable, NamedTuple, NoReturn, Optional, Sequence
 
 from . import runner
-from .box import Box
+from .box import NULL, Box
 from .capture import pipes
 from .child import become
 from .orderlog import OrderLog
@@ -39,12 +39,16 @@ class Parking:
         self._box = box
         self._spare: Optional[Spare] = None
 
-    def fill(self) -> None:
-        """Fork a runner that waits. A refused fork is no harm: the exec forks then."""
+    def fill(self, rehearse: Callable[[], None]) -> None:
+        """Fork a runner that rehearses and waits. A refused fork is no harm: the exec forks then."""
         try:
-            self._spare = park(self._box, self.stdio)
+            self._spare = park(self._box, self.stdio, rehearse)
         except OSError:
             self._spare = None
+
+    def park(self, spare: Spare) -> None:
+        """Let this one wait here."""
+        self._spare = spare
 
     def take(self, work: Work) -> Optional[Spare]:
         """The spare, with the work already its own; None if there is none or the work does not fit."""
@@ -57,7 +61,7 @@ class Parking:
         return None
 
 
-def park(box: Box, stdio: Stdio) -> Spare:
+def park(box: Box, stdio: Stdio, rehearse: Callable[[], None]) -> Spare:
     """Fork a runner. Raises OSError."""
     mark = box.marks.next()
     log = OrderLog()
@@ -66,15 +70,16 @@ def park(box: Box, stdio: Stdio) -> Spare:
     os.set_blocking(order, False)
     pid = os.fork()
     if pid == 0:
-        wait(stdio, log, (box.null, *outs), request)
+        wait(stdio, log, (NULL, *outs), request, rehearse)
     for fd in (*outs, request):
         os.close(fd)
     return Spare(pid, ends, log, mark, order)
 
 
-def wait(stdio: Stdio, log: OrderLog, fds: Sequence[int], request: int) -> None:
+def wait(stdio: Stdio, log: OrderLog, fds: Sequence[int], request: int, rehearse: Callable[[], None]) -> NoReturn:
     """In the spare: become a runner, wait for work, do it. Never returns."""
     try:
+        rehearse()
         channel = become(*fds, keep=request)
         assert channel is not None
         data = b""

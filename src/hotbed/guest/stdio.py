@@ -79,7 +79,7 @@ class Stdio:
         self._out = _Raw(1, "w", closefd=False)
         self._err = _LateRaw(2, "w", closefd=False)
         for raw, name in ((reader, "<stdin>"), (self._out, "<stdout>"), (self._err, "<stderr>")):
-            raw.__dict__["name"] = name
+            raw.__dict__.update(name=name, log=None)
         self.stdin = io.TextIOWrapper(io.BufferedReader(reader), "utf-8", "surrogateescape")
         self.stdout = _Stdout(io.BufferedWriter(self._out), "utf-8", "surrogateescape", newline="\n")
         self.stderr = io.TextIOWrapper(
@@ -95,6 +95,11 @@ class Stdio:
         sys.stdin = sys.__stdin__ = self.stdin  # type: ignore[misc]  # typeshed has the dunder ones final
         sys.stdout = sys.__stdout__ = self.stdout  # type: ignore[misc]
         sys.stderr = sys.__stderr__ = self.stderr  # type: ignore[misc]
+
+    def reset(self) -> None:
+        """After a rehearsal: as new."""
+        self._out.log = self._err.log = None
+        self.stdout.__dict__.update(_eager=_EAGER_LINES, _due=0.0)
 
     def flush(self) -> bool:
         """Flush what the program has as its streams and ours; whether all of it could be written."""

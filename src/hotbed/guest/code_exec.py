@@ -1,0 +1,76 @@
+"""An exec of `code`: a fork of this interpreter, or the spare that was forked ahead."""
+
+from __future__ import annotations
+
+import os
+import resource
+from typing import Callable, Optional, Sequence
+
+from . import runner
+from .box import Box
+from .execs import Exec, close
+from .orderlog import OrderLog, Run
+from .pump import Pump
+from .request import ExecRequest
+from .runner import Work
+from .spare import Parking
+from .verdict import decode
+
+
+class CodeExec(Exec):
+    """One program in the warm interpreter."""
+
+    def __init__(self, box: Box, request: ExecRequest, parking: Parking, on_result: Callable[[Exec], None]) -> None:
+        super().__init__(box, request, on_result)
+        self._parking = parking
+        self._log: Optional[OrderLog] = None
+
+    def launch(self, cwd: str) -> None:
+        """Fork first and look after it second: the child inherits less that is new, and both can run at once."""
+        request = self.request
+        work = Work(request.program, request.args, request.env, cwd)
+        ready = None if request.stdin or request.stdin_open else self._parking.take(work)
+        if ready is not None:
+            self._log = ready.log
+            self._look_after(ready.pid, ready.ends, ready.mark)
+            return
+        self._log = log = OrderLog()
+        ends, fds, pump = self.open()
+        mark = self.box.marks.next()
+        try:
+            pid = os.fork()
+        except OSError as error:
+            close(fds)
+            self.begin(ends, mark, pump)
+            self.not_started(error)
+            return
+        if pid == 0:
+            runner.start(work, self._parking.stdio, log, fds)
+        close(fds)
+        self._look_after(pid, ends, mark, pump)
+
+    def _look_after(self, pid: int, ends: Sequence[int], mark: Optional[int], pump: Optional[Pump] = None) -> None:
+        self.begin(ends, mark, pump)
+        self.job.on_silence = self._silent
+        self.job.follow(pid)
+
+    def leader_ended(self, status: int, usage: resource.struct_rusage) -> None:
+        """The process has ended."""
+        self.count(usage)
+        self.finish(*decode(status))
+
+    def _silent(self) -> None:
+        """Both pipes are at their end: a runner that has announced its exit is done but for the kernel's work."""
+        ending = self._log.ending() if self._log is not None else None
+        if ending is not None and self.job.cause is None:
+            self.box.children.forget(self.job.leader)
+            exit_code, self.cpu_us, self.maxrss_kib = ending
+            self.finish(exit_code, None)
+
+    def runs(self) -> Optional[Sequence[Run]]:
+        """The runner's own account, if nobody else wrote."""
+        if self._log is None:
+            return None
+        runs = self._log.runs(*(stream.total for stream in self.job.capture.streams))
+        self._log.close()
+        return runs
