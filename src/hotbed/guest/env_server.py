@@ -2,10 +2,10 @@
 
     node        starts the program with the lane as its channel; env.py is loaded, unless the template has loaded it
     -> client   {"op": "ready", "closes": bool, "load_ms": float} or {"op": "failed", "status", "reason"} and the end
-    <- client   {"op": "reset", "id", "seed"}   -> {"id", "task", "info", "ms"}
-    <- client   {"op": "step", "id", "action"}  -> {"id", "obs", "reward", "terminated", "truncated", "info", "ms"}
+    <- client   {"op": "reset", "id", "seed"}   -> {"id", "task", "info", "us"}
+    <- client   {"op": "step", "id", "action"}  -> {"id", "step": [obs, reward, terminated, truncated, info], "us"}
     <- client   {"op": "close", "id"}           -> {"id"} and the end
-    any of them that failed                     -> {"id", "status": "error|disk|pids|memory", "reason": traceback tail}
+    any of them that failed                     -> {"id", "status": "error|disk|pids|oom", "reason": traceback tail}
 
 An exception in the author's code is an answer and the server lives on; whoever asked decides what becomes of the
 episode. The end of the lane is the end of the server.
@@ -20,6 +20,7 @@ The author's module runs as `__main__`, as `python env.py` would run it, with tw
 from __future__ import annotations
 
 import errno
+import gc
 import os
 import socket
 import sys
@@ -36,7 +37,7 @@ REASON_LIMIT = 4096
 _HERE = os.path.dirname(__file__)
 SERVE_MODULES = ("hotbed.env", "boltzlabs.env")
 
-_STATUS_OF_ERRNO = {errno.ENOSPC: "disk", errno.EDQUOT: "disk", errno.EAGAIN: "pids", errno.ENOMEM: "memory"}
+_STATUS_OF_ERRNO = {errno.ENOSPC: "disk", errno.EDQUOT: "disk", errno.EAGAIN: "pids", errno.ENOMEM: "oom"}
 
 
 class _Loaded:
@@ -104,6 +105,7 @@ def main(channel: socket.socket, config: Mapping[str, Any]) -> None:
     _move_to_lane_fd(channel)
     loaded = _preloaded[0] if _preloaded else _Loaded(str(config["path"]))
     loaded.be_main()
+    gc.freeze()  # what env.py built lives as long as the process: no collection walks it again
     if loaded.environment is None:
         _send({"op": "failed", **(loaded.failure or {})})
         return
@@ -145,26 +147,19 @@ class _Server:
                 return
 
     def _answer(self, request: Mapping[str, Any]) -> Dict[str, Any]:
-        started = time.perf_counter()
+        started = time.perf_counter_ns()
         try:
             reply = self._call(request)
         except BaseException as error:  # noqa: BLE001 - the author's code may raise anything, SystemExit included
             reply = _failure(error)
         reply["id"] = request["id"]
-        reply["ms"] = round((time.perf_counter() - started) * 1e3, 3)
+        reply["us"] = (time.perf_counter_ns() - started) // 1000
         return reply
 
     def _call(self, request: Mapping[str, Any]) -> Dict[str, Any]:
         operation = request["op"]
         if operation == "step":
-            observation, reward, terminated, truncated, info = self._environment.step(request["action"])
-            return {
-                "obs": observation,
-                "reward": reward,
-                "terminated": terminated,
-                "truncated": truncated,
-                "info": info,
-            }
+            return {"step": self._environment.step(request["action"])}
         if operation == "reset":
             task, info = self._environment.reset(request["seed"])
             return {"task": task, "info": info}
@@ -181,7 +176,7 @@ def _send_or_explain(reply: Dict[str, Any]) -> bool:
     except (TypeError, ValueError, MemoryError) as error:
         name = "task" if "task" in reply else "observation or info"
         reason = f"{name} cannot be sent: {error}"
-        return _send({"id": reply["id"], "ms": reply["ms"], "status": "error", "reason": reason})
+        return _send({"id": reply["id"], "us": reply["us"], "status": "error", "reason": reason})
 
 
 def _send(header: Dict[str, Any]) -> bool:
@@ -200,7 +195,7 @@ def _write(packet: Union[bytes, memoryview]) -> None:
 
 
 def _failure(error: BaseException) -> Dict[str, Any]:
-    status = "memory" if isinstance(error, MemoryError) else "error"
+    status = "oom" if isinstance(error, MemoryError) else "error"
     if isinstance(error, OSError):
         status = _STATUS_OF_ERRNO.get(error.errno or 0, status)
     return {"status": status, "reason": _traceback_tail(error)}

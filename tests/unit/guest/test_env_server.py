@@ -109,9 +109,8 @@ def test_an_environment_is_served_under_both_names(serving: Serving, module: str
 
     assert (ready["op"], ready["closes"]) == ("ready", False)
     assert task["task"] == {"task": 11}
-    assert step["obs"] == {"count": 1, "action": {"code": "x"}}
-    assert (step["reward"], step["terminated"], step["truncated"], step["info"]) == (0.5, False, False, {"note": "n"})
-    assert step["ms"] >= 0
+    assert step["step"] == [{"count": 1, "action": {"code": "x"}}, 0.5, False, False, {"note": "n"}]
+    assert step["us"] >= 0
 
 
 @pytest.mark.parametrize("preloaded", [False, True])
@@ -152,7 +151,7 @@ def test_an_exception_in_step_is_an_answer_and_the_server_lives_on(serving: Serv
     assert failed["status"] == "error"
     assert 'env.py", line' in failed["reason"]
     assert "env_server.py" not in failed["reason"]
-    assert after["obs"]["count"] == 2
+    assert after["step"][0]["count"] == 2
 
 
 @pytest.mark.parametrize(
@@ -160,7 +159,7 @@ def test_an_exception_in_step_is_an_answer_and_the_server_lives_on(serving: Serv
     [
         ("raise OSError(28, 'No space left on device')", "disk"),
         ("raise BlockingIOError(11, 'fork')", "pids"),
-        ("raise MemoryError", "memory"),
+        ("raise MemoryError", "oom"),
     ],
 )
 def test_a_used_up_limit_is_named_by_its_status(serving: Serving, statement: str, status: str) -> None:
@@ -190,7 +189,7 @@ def test_prints_of_the_author_do_not_reach_the_lane(serving: Serving) -> None:
     server.receive()
     server.ask(op="reset", seed=0)
 
-    assert server.ask(op="step", action=1)["obs"]["count"] == 1
+    assert server.ask(op="step", action=1)["step"][0]["count"] == 1
 
 
 def test_a_forked_child_that_returns_into_the_server_answers_nothing(serving: Serving) -> None:
@@ -200,7 +199,7 @@ def test_a_forked_child_that_returns_into_the_server_answers_nothing(serving: Se
     server.receive()
     server.ask(op="reset", seed=0)
 
-    assert [server.ask(op="step", action=1)["obs"]["count"] for _ in range(3)] == [1, 2, 3]
+    assert [server.ask(op="step", action=1)["step"][0]["count"] for _ in range(3)] == [1, 2, 3]
 
 
 def test_between_requests_it_waits_on_descriptor_three_with_one_thread(serving: Serving) -> None:
@@ -255,4 +254,4 @@ def test_sixteen_mebibytes_go_there_and_back(serving: Serving) -> None:
     server.ask(op="reset", seed=0)
     blob = os.urandom(16 << 20)
 
-    assert server.ask(op="step", action=blob)["obs"]["action"] == blob
+    assert server.ask(op="step", action=blob)["step"][0]["action"] == blob
