@@ -48,7 +48,7 @@ REFUSED = {
     "kexec_load": 246, "kexec_file_load": 320, "init_module": 175, "delete_module": 176, "finit_module": 313,
     "open_by_handle_at": 304, "name_to_handle_at": 303, "fanotify_init": 300, "lookup_dcookie": 212,
     "open_tree": 428, "move_mount": 429, "fsopen": 430, "fsconfig": 431, "fsmount": 432, "fspick": 433,
-    "mount_setattr": 442, "chroot": 161, "swapon": 167, "swapoff": 168, "acct": 163,
+    "mount_setattr": 442, "swapon": 167, "swapoff": 168, "acct": 163,
     "quotactl": 179, "quotactl_fd": 443, "reboot": 169, "vhangup": 153, "syslog": 103,
     "iopl": 172, "ioperm": 173, "modify_ldt": 154,
     "settimeofday": 164, "clock_settime": 227, "clock_adjtime": 305, "adjtimex": 159,
@@ -56,7 +56,7 @@ REFUSED = {
 }  # fmt: skip
 USED_BY_ISOLATION = {
     "unshare": kernel.NR_UNSHARE, "setns": kernel.NR_SETNS, "mount": kernel.NR_MOUNT, "umount2": kernel.NR_UMOUNT2,
-    "pivot_root": kernel.NR_PIVOT_ROOT, "sethostname": 170,
+    "chroot": 161, "pivot_root": kernel.NR_PIVOT_ROOT, "sethostname": 170,
 }  # fmt: skip
 
 Instruction = Tuple[int, int, int, int]

@@ -59,7 +59,7 @@ class Isolator:
         try:
             self._join(network, cgroups)
             self._mount(box["limits"])
-            self._pivot()
+            self._move_root()
             self._limit(box)
             self._become_nobody()
             self._give_up_rights()
@@ -70,7 +70,7 @@ class Isolator:
         """The part of `enter` that can be undone by going back to the namespaces one came from."""
         self._join(network, ())
         self._mount(box["limits"])
-        self._pivot()
+        self._move_root()
         self._limit(box)
 
     def _join(self, network: int, cgroups: Sequence[int]) -> None:
@@ -98,12 +98,11 @@ class Isolator:
         kernel.mount(b"proc", self._proc, b"proc", _PROC_FLAGS, None)
         kernel.mount(self._proc_sys[0], self._proc_sys[1], None, kernel.MS_BIND, None)
 
-    def _pivot(self) -> None:
-        self.stage = "pivot_root"
+    def _move_root(self) -> None:
+        self.stage = "root"
         os.chdir(NEW_ROOT)
-        kernel.pivot_root(b".", b".")
-        kernel.umount(b".")
-        os.chdir("/")
+        kernel.mount(b".", b"/", None, kernel.MS_MOVE, None)
+        os.chroot(".")
 
     def _limit(self, box: Dict[str, Any]) -> None:
         self.stage = "limits"

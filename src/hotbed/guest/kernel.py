@@ -27,6 +27,7 @@ MS_NODEV = 4
 MS_NOEXEC = 8
 MS_REMOUNT = 32
 MS_BIND = 4096
+MS_MOVE = 8192
 MS_REC = 16384
 MS_PRIVATE = 1 << 18
 MNT_DETACH = 2
@@ -110,16 +111,20 @@ def drop_capabilities() -> None:
 
 def empty_bounding_set() -> None:
     """Give up, for this process and all its descendants, every capability that an exec could bring back."""
-    for capability in range(LAST_CAPABILITY + 1):
-        prctl(PR_CAPBSET_DROP, capability)
+    failed = 0
+    for capability in _CAPABILITIES:
+        failed |= _quick_prctl(PR_CAPBSET_DROP, capability)
+    if failed:
+        raise OSError("the capability bounding set could not be emptied")
 
 
-def _last_capability() -> int:
+def _capabilities() -> range:
     with open("/proc/sys/kernel/cap_last_cap") as file:
-        return int(file.read())
+        return range(int(file.read()) + 1)
 
 
-LAST_CAPABILITY = _last_capability()
+_CAPABILITIES = _capabilities()
+_quick_prctl = ctypes.PyDLL(None).prctl  # 41 calls per sandbox: no conversions, no errno, no letting go of the GIL
 
 
 def close_from(lowest: int) -> None:

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import os
 import resource
-from typing import Dict
+import sys
+from typing import Callable, Dict
 
 from . import isolate, kernel, networks
 
@@ -38,6 +39,15 @@ def run(isolator: isolate.Isolator, pool: networks.NetworkPool) -> None:
         pool.give_back(network)
     for fd, _ in homes:
         os.close(fd)
+
+
+def run_forks(fork: Callable[[], None]) -> None:
+    """The template's own part, and what the runtime does around a fork."""
+    threading = sys.modules.get("threading")
+    for _ in range(ROUNDS):
+        fork()
+        if threading is not None:
+            threading._after_fork()  # only renews locks that nobody holds
 
 
 def _harmless() -> Dict[str, int]:

@@ -20,6 +20,7 @@ import gc
 import importlib
 import json
 import os
+import resource
 import select
 import signal
 import socket
@@ -70,9 +71,17 @@ class Zygote:
         """Run the path of a fork, so that forks find it warm."""
         self._pool.fill_one()
         rehearsal.run(self._isolator, self._pool)
+        rehearsal.run_forks(self.rehearse_fork)
         warm = getattr(self._agent, "warm", None)
         if warm is not None:
             warm()
+
+    def rehearse_fork(self) -> None:
+        """Fork a child that ends at once, by the way that a spawn message takes."""
+        message = json.dumps({"op": "fork", "boxes": [{"id": -1, "fds": 1, "rehearsal": True}]})
+        self._spawn(json.loads(message)["boxes"][0], [os.dup(self._null)])
+        child, _, _ = self._bury(self._poll.poll()[0][0])
+        self._pool.give_back(child.network)
 
     def serve(self) -> NoReturn:
         """Fork, reap and report until the control channel ends."""
@@ -148,11 +157,12 @@ class Zygote:
         """The child's whole life. Never returns into the template's code."""
         status = AGENT_FAILED
         try:
-            sock = socket.socket(fileno=fds[0])
-            cgroups = 1 + box.get("cgroups", 0)
-            self._isolate(box, network, fds[1:cgroups], sock)
+            if "rehearsal" in box:
+                os._exit(0)
+            events = 1 + box.get("cgroups", 0)
+            self._isolate(box, network, fds[1:events], fds[0])
             ready_ns = time.monotonic_ns()
-            sock = self._keep_only(sock, box, fds[cgroups:])
+            sock = self._keep_only(box, [fds[0], *fds[events:]])
             gc.enable()
             if box.get("spare"):
                 frames.send(sock, {"op": "born", "ready_ns": ready_ns})
@@ -163,16 +173,16 @@ class Zygote:
         finally:
             os._exit(status)
 
-    def _isolate(self, box: Dict[str, Any], network: networks.Network, cgroups: List[int], sock: socket.socket) -> None:
+    def _isolate(self, box: Dict[str, Any], network: networks.Network, cgroups: List[int], agent_fd: int) -> None:
         try:
             self._isolator.enter(box, network.fd, cgroups)
         except isolate.Failed as error:
-            frames.send(sock, {"op": "error", "code": "isolation_failed", "message": str(error)})
+            report = {"op": "error", "code": "isolation_failed", "message": str(error)}
+            frames.send(socket.socket(fileno=agent_fd), report)
             os._exit(ISOLATION_FAILED)
 
-    def _keep_only(self, sock: socket.socket, box: Dict[str, Any], events: List[int]) -> socket.socket:
+    def _keep_only(self, box: Dict[str, Any], wanted: List[int]) -> socket.socket:
         """Leave 0-2 on /dev/null, the agent's socket, the cgroups' event counters, and nothing of the template's."""
-        wanted = [sock.detach(), *events]
         if min(wanted) < _AGENT_SOCKET + len(wanted):  # dup2 below must not run over one that is still to come
             wanted = [fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, 64) for fd in wanted]
         for fd in range(3):
@@ -185,22 +195,18 @@ class Zygote:
         return socket.socket(fileno=_AGENT_SOCKET)
 
     def _reap(self, pidfd: int) -> None:
+        child, status, usage = self._bury(pidfd)
+        cpu = {"utime_us": int(usage.ru_utime * 1e6), "stime_us": int(usage.ru_stime * 1e6)}
+        self._send({"op": "exit", "id": child.id, "status": status, "maxrss_kib": usage.ru_maxrss, **cpu})
+        self._pool.give_back(child.network)
+
+    def _bury(self, pidfd: int) -> Tuple[Child, int, resource.struct_rusage]:
         child = self._children.pop(pidfd)
         self._poll.unregister(pidfd)
         os.close(pidfd)
         del self._by_id[child.id]
         _, status, usage = os.wait4(child.pid, 0)
-        self._send(
-            {
-                "op": "exit",
-                "id": child.id,
-                "status": status,
-                "maxrss_kib": usage.ru_maxrss,
-                "utime_us": int(usage.ru_utime * 1e6),
-                "stime_us": int(usage.ru_stime * 1e6),
-            }
-        )
-        self._pool.give_back(child.network)
+        return child, status, usage
 
     def _send(self, message: Dict[str, Any]) -> None:
         try:
