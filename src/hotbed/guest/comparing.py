@@ -88,7 +88,9 @@ def _walk(out: Any, expected: Any, leaf: Callable[[Any, Any], bool], exact: bool
     """Compare containers element by element, of the same type each, and everything else by `leaf`."""
     kind = type(expected)
     if kind in (list, tuple):
-        return type(out) is kind and len(out) == len(expected) and all(_walk(*p, leaf, exact) for p in zip(out, expected))
+        return (
+            type(out) is kind and len(out) == len(expected) and all(_walk(*p, leaf, exact) for p in zip(out, expected))
+        )
     if kind is dict:
         return type(out) is dict and _walk_dict(out, expected, leaf, exact)
     if kind in (set, frozenset):

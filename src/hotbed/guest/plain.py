@@ -263,4 +263,3 @@ _READERS: Dict[str, Callable[[_Unpacker, Any, int], Any]] = {
     "n": lambda unpacker, value, depth: plain_arrays.unpack(unpacker.items(value, depth)),
     "v": lambda unpacker, value, depth: plain_values.unpack(unpacker.items(value, depth)),
 }
-

@@ -75,5 +75,7 @@ def _nested(numbers: List[Any], shape: List[int]) -> Any:
     if not shape:
         return numbers[0]
     for size in reversed(shape[1:]):
-        numbers = [numbers[i : i + size] for i in range(0, len(numbers), size)] if size else [[] for _ in range(shape[0])]
+        numbers = (
+            [numbers[i : i + size] for i in range(0, len(numbers), size)] if size else [[] for _ in range(shape[0])]
+        )
     return numbers

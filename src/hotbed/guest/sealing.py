@@ -76,6 +76,7 @@ class JudgePeer(calls.Peer):
         self.tampered = ""
         self.reasons: List[str] = []
         self.over: Optional[Over] = None
+        self.asked: Callable[[], None] = lambda: None  # told when the first question is asked
         self.errors: Dict[str, Type[BaseException]] = {}
         self._patience = patience
         self._depth = 0
@@ -103,6 +104,8 @@ class JudgePeer(calls.Peer):
 
     def _before(self) -> None:
         self._patience.begin()
+        if self.calls == 1:
+            self.asked()
         if self.channel.unread():
             self._finish(calls.Broken("an answer before its question"))
         if self.calls > CALL_LIMIT:

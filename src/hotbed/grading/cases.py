@@ -1,0 +1,70 @@
+"""Cases of a spec: arguments, what is expected of them, and how much it weighs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from hotbed.errors import InvalidSpec
+from hotbed.guest import plain
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """One call and its expected answer, all plain data."""
+
+    args: tuple[Any, ...] = ()
+    kwargs: Mapping[str, Any] = field(default_factory=dict)
+    expected: Any
+    weight: float = 1.0
+
+    def __post_init__(self) -> None:
+        if type(self.weight) not in (int, float) or not math.isfinite(self.weight) or self.weight <= 0:
+            raise InvalidSpec(f"weight must be a number above 0, not {self.weight!r}")
+        for name, value in (("args", list(self.args)), ("kwargs", dict(self.kwargs)), ("expected", self.expected)):
+            try:
+                plain.pack(value)
+            except (TypeError, ValueError) as error:
+                raise InvalidSpec(
+                    f"{name} is not plain data: {error}", hint="write such a test as an assert script"
+                ) from None
+
+    def to_wire(self) -> dict[str, Any]:
+        """The tagged form: every builtin type survives."""
+        call = plain.pack([list(self.args), dict(self.kwargs)])
+        found = {"call": call, "expected": plain.pack(self.expected)}
+        return found if self.weight == 1.0 else {**found, "weight": self.weight}
+
+
+def case_of(value: Case | Mapping[str, Any], where: str) -> Case:
+    """A case as users write it: {"input": one argument, or a list of them} or {"args": [...], "kwargs": {...}}, with
+    {"expected": ...}; or as it travels."""
+    if isinstance(value, Case):
+        return value
+    if not isinstance(value, Mapping) or "expected" not in value:
+        raise InvalidSpec(f"{where} needs 'expected', and 'args' or 'input'")
+    try:
+        return _read(value)
+    except InvalidSpec as error:
+        raise InvalidSpec(f"{where}: {error.message}", hint=error.hint) from None
+    except plain.BadData as error:
+        raise InvalidSpec(f"{where}: {error}") from None
+
+
+def _read(value: Mapping[str, Any]) -> Case:
+    weight = value.get("weight", 1.0)
+    if "call" in value:
+        args, kwargs = plain.unpack(value["call"])
+        return Case(args=tuple(args), kwargs=kwargs, expected=plain.unpack(value["expected"]), weight=weight)
+    if "args" in value:
+        args = value["args"]
+        if not isinstance(args, (list, tuple)):
+            raise InvalidSpec(f"args must be a list, not {type(args).__name__}", hint="one argument is [argument]")
+    elif "input" in value:
+        given = value["input"]
+        args = given if isinstance(given, list) else [given]
+    else:
+        raise InvalidSpec("neither 'args' nor 'input'")
+    return Case(args=tuple(args), kwargs=value.get("kwargs", {}), expected=value["expected"], weight=weight)

@@ -1,0 +1,155 @@
+"""Running test functions the way pytest does: parametrized, with fixtures, alone or in `Test*` classes."""
+
+from __future__ import annotations
+
+import inspect
+import pathlib
+import tempfile
+import types
+import unittest
+from typing import Any, Callable, Dict, Iterator, List, Set, Tuple
+
+from . import minipytest
+from .judge_checks import SpecError, explain
+
+Run = Callable[[], Tuple[str, str]]
+
+
+def collect(module: types.ModuleType, prefix: str) -> Iterator[Tuple[str, Run]]:
+    """(name, run) of each test function of a module, in order. A run gives an outcome and a message."""
+    fixtures = {name: value for name, value in vars(module).items() if hasattr(value, minipytest.FIXTURE)}
+    for name, value in list(vars(module).items()):
+        if name.startswith("test") and inspect.isfunction(value):
+            yield from _expand(prefix + name, value, minipytest.marks_of(value), fixtures, lambda value=value: value)
+        elif name.startswith("Test") and inspect.isclass(value) and not issubclass(value, unittest.TestCase):
+            yield from _methods(prefix + name, value, fixtures)
+
+
+def _methods(prefix: str, owner: Any, fixtures: Dict[str, Any]) -> Iterator[Tuple[str, Run]]:
+    members = [(name, value) for name, value in inspect.getmembers(owner, inspect.isfunction)]
+    own = {name: value for name, value in members if hasattr(value, minipytest.FIXTURE)}
+    for name, value in sorted(members, key=lambda item: item[1].__code__.co_firstlineno):
+        if name.startswith("test"):
+            marks = minipytest.marks_of(owner, value)
+            yield from _expand(prefix + "::" + name, value, marks, {**fixtures, **own}, _binder(owner, name))
+
+
+def _binder(owner: Any, name: str) -> Callable[[], Any]:
+    """A fresh instance per run, set up as pytest would."""
+
+    def bind() -> Any:
+        instance = owner()
+        for setup in ("setup_class", "setup_method"):
+            if hasattr(instance, setup):
+                method = getattr(instance, setup)
+                method(*[None] * len(inspect.signature(method).parameters))
+        return getattr(instance, name)
+
+    return bind
+
+
+def _expand(
+    name: str, function: Any, marks: List[Any], fixtures: Dict[str, Any], bind: Callable[[], Any]
+) -> Iterator[Tuple[str, Run]]:
+    for label, values, more in minipytest.parameter_sets(marks):
+        for variant, fixed in _fixture_variants(function, values, fixtures):
+            labels = "-".join(part for part in (label, variant) if part)
+            test = _Test(bind, [*marks, *more], fixtures, values, fixed)
+            yield (name + "[" + labels + "]" if labels else name), test.run
+
+
+def _fixture_variants(
+    function: Any, values: Dict[str, Any], fixtures: Dict[str, Any]
+) -> Iterator[Tuple[str, Dict[str, Any]]]:
+    """The runs that fixtures with `params` ask for; one parametrized fixture at most."""
+    wanted = _closure(function, values, fixtures)
+    withparams = [name for name in wanted if getattr(fixtures[name], minipytest.FIXTURE).get("params")]
+    if len(withparams) > 1:
+        raise SpecError("two parametrized fixtures in one test are not supported")
+    if not withparams:
+        yield "", {}
+        return
+    for index, value in enumerate(getattr(fixtures[withparams[0]], minipytest.FIXTURE)["params"]):
+        yield minipytest._label([value], index), {withparams[0]: value}
+
+
+def _closure(function: Any, values: Dict[str, Any], fixtures: Dict[str, Any]) -> List[str]:
+    found: Set[str] = set()
+    waiting = [name for name in _parameters(function) if name not in values]
+    while waiting:
+        name = waiting.pop()
+        if name in fixtures and name not in found:
+            found.add(name)
+            waiting += _parameters(fixtures[name])
+        elif name not in fixtures and name not in _BUILTIN:
+            raise SpecError("fixture %r is not supported by this judge" % name)
+    return sorted(found)
+
+
+def _parameters(function: Any) -> List[str]:
+    return [name for name in inspect.signature(function).parameters if name != "self"]
+
+
+_BUILTIN = ("request", "tmp_path")
+
+
+class _Test:
+    """One run of one test function."""
+
+    def __init__(
+        self,
+        bind: Callable[[], Any],
+        marks: List[Any],
+        fixtures: Dict[str, Any],
+        values: Dict[str, Any],
+        fixed: Dict[str, Any],
+    ) -> None:
+        self._bind, self._marks, self._fixtures = bind, marks, fixtures
+        self._values, self._fixed = values, fixed
+        self._made: Dict[str, Any] = {}
+        self._open: List[Any] = []
+
+    def run(self) -> Tuple[str, str]:
+        """The outcome. Skips and expected failures are no passes."""
+        for mark in self._marks:
+            if mark.name == "skip" or (mark.name == "skipif" and mark.args and mark.args[0]):
+                return "skipped", str(mark.kwargs.get("reason", ""))
+            if mark.name == "xfail":
+                return "skipped", "expected to fail"
+        try:
+            self._call()
+        except minipytest.Skipped as error:
+            return "skipped", str(error)
+        except Exception as error:  # noqa: BLE001  tests fail by raising, whatever they raise
+            return "failed", explain(error)
+        return "passed", ""
+
+    def _call(self) -> None:
+        try:
+            for name, each in self._fixtures.items():
+                if getattr(each, minipytest.FIXTURE).get("autouse"):
+                    self._fixture(name)
+            function = self._bind()
+            function(**{name: self._argument(name) for name in _parameters(function)})
+        finally:
+            for generator in reversed(self._open):
+                next(generator, None)
+
+    def _argument(self, name: str) -> Any:
+        return self._values[name] if name in self._values else self._fixture(name)
+
+    def _fixture(self, name: str) -> Any:
+        if name == "tmp_path":
+            return pathlib.Path(tempfile.mkdtemp())
+        if name not in self._made:
+            function = self._fixtures[name]
+            wanted = [each for each in _parameters(function) if each != "request"]
+            arguments = {each: self._argument(each) for each in wanted}
+            if "request" in _parameters(function):
+                arguments["request"] = types.SimpleNamespace(param=self._fixed.get(name))
+            made = function(**arguments)
+            if inspect.isgenerator(made):
+                self._open.append(made)
+                made = next(made)
+            self._made[name] = made
+        return self._made[name]
