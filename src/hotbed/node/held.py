@@ -21,15 +21,17 @@ log = logging.getLogger(__name__)
 
 
 class HeldBox:
-    """A box until it is gone."""
+    """A box until it is gone. It is in `live` for as long."""
 
-    __slots__ = ("box", "lease", "on_end", "_ending", "_nursery", "_turn")
+    __slots__ = ("box", "lease", "on_end", "_ending", "_live", "_nursery", "_turn")
 
-    def __init__(self, box: Box, *, turn: Turn, lease: Lease | None, nursery: Nursery) -> None:
+    def __init__(self, box: Box, *, turn: Turn, lease: Lease | None, nursery: Nursery, live: set[HeldBox]) -> None:
         self.box = box
         self.lease = lease
         self.on_end: Callable[[str], None] | None = None
         self._turn = turn
+        self._live = live
+        live.add(self)
         self._nursery = nursery
         self._ending: asyncio.Task[None] | None = None
 
@@ -53,5 +55,6 @@ class HeldBox:
             log.error("event=kill_failed box=%d code=%s message=%r", self.box.id, error.code, error.message)
         finally:
             self._turn.release()
+            self._live.discard(self)
             if self.lease is not None:
                 self.lease.leave(self)

@@ -62,6 +62,7 @@ class Node:
         self.sessions = Sessions(self.id)
         self.leases = Leases()
         self.nursery = Nursery()
+        self._live: set[HeldBox] = set()
         self._idle = asyncio.Event()
         self._idle.set()
         self.stats = Stats()
@@ -135,7 +136,7 @@ class Node:
             turn.release()
             raise
         self.stats.counts["forks"] += 1
-        held = HeldBox(box, turn=turn, lease=lease, nursery=self.nursery)
+        held = HeldBox(box, turn=turn, lease=lease, nursery=self.nursery, live=self._live)
         if lease is not None:
             try:
                 lease.join(held)
@@ -230,8 +231,8 @@ class Node:
         """Start ending every lease and sandbox. Returns at once."""
         for lease in tuple(self.leases):
             self.leases.end(lease)
-        for session in self.sessions:
-            session.held.discard("shutdown")
+        for held in tuple(self._live):
+            held.discard("shutdown")
 
     async def _watch(self, session: Session) -> None:
         """A sandbox may die on its own; its session must not outlive it."""

@@ -38,7 +38,9 @@ def test_a_sandbox_counts_until_it_is_really_gone(broken: bool, caplog: pytest.L
     async def scenario() -> None:
         admission, nursery = Admission(limit=1, queue_limit=1, wait_s=1), Nursery()
         lease, box, reasons = Leases().open(), SlowBox(), list[str]()
-        held = HeldBox(box, turn=await admission.acquire("a"), lease=lease, nursery=nursery)  # type: ignore[arg-type]  # as much of a box as is used
+        live: set[HeldBox] = set()
+        turn = await admission.acquire("a")
+        held = HeldBox(box, turn=turn, lease=lease, nursery=nursery, live=live)  # type: ignore[arg-type]  # enough of a box
         lease.join(held)
         held.on_end = reasons.append
         box.broken = broken
@@ -46,11 +48,11 @@ def test_a_sandbox_counts_until_it_is_really_gone(broken: bool, caplog: pytest.L
         held.discard("done")
         held.discard("again")
         await asyncio.sleep(0)
-        assert (admission.running, len(lease)) == (1, 1)
+        assert (admission.running, len(lease), live) == (1, 1, {held})
 
         box.may_end.set()
         await held.end("third")
-        assert (admission.running, len(lease), box.kills, reasons) == (0, 0, 1, ["done"])
+        assert (admission.running, len(lease), len(live), box.kills, reasons) == (0, 0, 0, 1, ["done"])
 
     asyncio.run(scenario())
     assert ("kill_failed" in caplog.text) == broken

@@ -4,7 +4,7 @@ It keeps the contract of `runtime/base.py` and passes the conformance suite, and
 so nobody can take it for a sandbox. Each box is a directory of its own that stands for the sandbox's root; programs
 are plain processes of this host, in a session of their own. Since nothing hides the host, the paths that a sandbox
 promises (`/work`, `/tmp`, ...) are rewritten into the box's directory where they occur in what is to be run, and back
-in what it printed. Limits on memory and processes are the kernel's rlimits; disk is not limited.
+in what it printed. Of the limits only those on time and output are enforced.
 """
 
 from __future__ import annotations

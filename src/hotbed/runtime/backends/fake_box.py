@@ -6,10 +6,10 @@ import asyncio
 import os
 import re
 import shutil
-import signal
 import socket
 import stat
 import sys
+import tarfile
 import time
 from collections.abc import Callable, Mapping
 from typing import Any, Literal
@@ -25,7 +25,8 @@ from hotbed.errors import (
     SandboxFailed,
     SandboxGone,
 )
-from hotbed.runtime.backends.fake_run import Launch, run_launches
+from hotbed.guest.capture import Capture
+from hotbed.runtime.backends.fake_run import Launch, Run, kill_marked, run_launches
 from hotbed.runtime.base import ExecOutcome, ExecRequest, Limits, OnOutput, Program, check_path
 
 DIRECTORIES = ("work", "workspace", "tmp", "var/tmp", "root", "run")
@@ -52,7 +53,7 @@ class FakeBox:
         self._limits = limits
         self._env = env
         self._on_gone = on_gone
-        self._running: set[asyncio.subprocess.Process] = set()
+        self._lingering: set[int] = set()
         self._execs = 0
         self._gone: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         for name in DIRECTORIES:
@@ -69,15 +70,17 @@ class FakeBox:
         for path, data, mode in request.files:
             self._write_file(path, data, mode)
         launches = [self._launch(request, argv) for argv in self._argvs(request)]
-        outcome = await run_launches(
-            launches,
-            request,
-            self._limits,
-            root=self._root,
+        self._execs += 1
+        kept = self._limits.output_bytes
+        run = Run(
+            root=os.fsencode(self._root),
+            mark=f"{self._root}#{self._execs};",
+            capture=Capture(kept if request.output_bytes is None else min(request.output_bytes, kept)),
             gone=self._gone,
-            running=self._running,
-            on_output=on_output,
+            lingering=self._lingering,
+            output_kill_bytes=self._limits.output_kill_bytes,
         )
+        outcome = await run_launches(launches, request, run, on_output)
         self._check_alive()
         return outcome
 
@@ -114,40 +117,24 @@ class FakeBox:
         return fd, found.st_size
 
     async def pack(self, path: str) -> int:
-        """A tar of `path`, by the host's tar."""
+        """A pipe that yields a tar of `path`."""
         self._check_alive()
         inside = self._inside(path)
         if not os.path.lexists(inside):
             raise FileMissing(f"no file {path}")
         reader, writer = os.pipe()
-        name = os.path.basename(inside) if not os.path.isdir(inside) else "."
-        home = inside if os.path.isdir(inside) else os.path.dirname(inside)
-        await asyncio.create_subprocess_exec("tar", "-C", home, "-cf", "-", name, stdout=writer)
-        os.close(writer)
+        asyncio.get_running_loop().run_in_executor(None, write_tar, inside, writer)
         return reader
 
     async def unpack(self, path: str, source: int) -> int:
-        """Extract a tar, by the host's tar."""
+        """Extract the tar that `source` yields."""
         try:
             self._check_alive()
             inside = self._inside(path)
-            os.makedirs(inside, exist_ok=True)
-            tar = await asyncio.create_subprocess_exec(
-                "tar",
-                "-C",
-                inside,
-                "-xvf",
-                "-",
-                stdin=source,
-                stdout=asyncio.subprocess.PIPE,
-                stderr=asyncio.subprocess.PIPE,
-            )
-        finally:
+        except Error:
             os.close(source)
-        names, complaints = await tar.communicate()
-        if tar.returncode:
-            raise InvalidRequest(f"not a tar stream: {complaints.decode(errors='replace')[:200]}")
-        return len(names.splitlines())
+            raise
+        return await asyncio.get_running_loop().run_in_executor(None, read_tar, inside, source)
 
     async def files(self, operation: Literal["stat", "list", "remove", "mkdir"], path: str) -> Mapping[str, Any]:
         """Look at or change files."""
@@ -173,8 +160,12 @@ class FakeBox:
         if self._gone.done():
             return
         self._gone.set_result("killed")
-        for process in tuple(self._running):
-            kill_group(process.pid)
+        if self._execs:
+            kill_marked(f"{self._root}#")
+        for fd in self._lingering:
+            asyncio.get_running_loop().remove_reader(fd)
+            os.close(fd)
+        self._lingering.clear()
         shutil.rmtree(self._root, ignore_errors=True)
         self._on_gone(self)
 
@@ -210,8 +201,7 @@ class FakeBox:
         program = self._rewrite(request.program)
         if request.kind == "command":
             return [["/bin/sh", "-c", program]]
-        self._execs += 1
-        path = os.path.join(self._root, f".code-{self._execs}")
+        path = os.path.join(self._root, f".code-{self._execs + 1}")
         with open(path, "wb") as file:
             file.write(program)
         return [[sys.executable, "-c", _BOOT, path, *request.args]]
@@ -260,9 +250,24 @@ def file_error(error: OSError, path: str) -> Error:
     return NoSpace(f"{path}: {error.strerror}")
 
 
-def kill_group(pid: int) -> None:
-    """Kill a process group, if it is still there."""
+def write_tar(path: str, target: int) -> None:
+    """A tar of a directory's contents, or of one file. Blocks; owns the descriptor."""
     try:
-        os.killpg(pid, signal.SIGKILL)
-    except ProcessLookupError:
-        pass
+        with os.fdopen(target, "wb") as file, tarfile.open(fileobj=file, mode="w|") as tar:
+            tar.add(path, arcname="." if os.path.isdir(path) else os.path.basename(path))
+    except BrokenPipeError:
+        pass  # nobody reads it to its end
+
+
+def read_tar(path: str, source: int) -> int:
+    """Extract a tar; how many members. Blocks; owns the descriptor."""
+    os.makedirs(path, exist_ok=True)
+    count = 0
+    try:
+        with os.fdopen(source, "rb") as file, tarfile.open(fileobj=file, mode="r|") as tar:
+            for member in tar:
+                tar.extract(member, path, filter="data")
+                count += 1
+    except (tarfile.TarError, OSError) as error:
+        raise InvalidRequest(f"not a tar stream: {error}") from None
+    return count
