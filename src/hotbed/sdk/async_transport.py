@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import io
 import socket
+import sys
 import weakref
 from collections.abc import Awaitable
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -59,8 +60,6 @@ async def _perform(link: Link, call: Call[T]) -> T:
         while True:
             try:
                 answer = await run.perform(step)
-            except asyncio.TimeoutError:  # not the builtin one before Python 3.11
-                step = steps.throw(TimeoutError())
             except (OSError, Error) as failure:
                 if isinstance(step, (Pull, Push)):
                     raise
@@ -153,4 +152,33 @@ class _Run:
 
 
 async def _within(timeout_s: float, work: Awaitable[T]) -> T:
-    return await asyncio.wait_for(work, timeout_s)
+    """Await, for so long. Raises TimeoutError.
+
+    CAVEAT: `asyncio.wait_for` before Python 3.12 swallows a cancellation that arrives in the instant the work is done
+    (python/cpython#86296): the call would go on to wait for an answer that nobody wants.
+    """
+    if sys.version_info >= (3, 11):
+        async with asyncio.timeout(timeout_s):
+            return await work
+    return await _until_expired(timeout_s, work)
+
+
+async def _until_expired(timeout_s: float, work: Awaitable[T]) -> T:
+    """The same for Python 3.10, which has no `asyncio.timeout`."""
+    task = asyncio.current_task()
+    assert task is not None, "a coroutine runs in a task"
+    expired: list[bool] = []
+
+    def expire() -> None:
+        expired.append(True)
+        task.cancel()
+
+    timer = asyncio.get_running_loop().call_later(timeout_s, expire)
+    try:
+        return await work
+    except asyncio.CancelledError:
+        if expired:
+            raise TimeoutError from None
+        raise
+    finally:
+        timer.cancel()

@@ -39,9 +39,8 @@ def rollout_once(
     Give exactly one of `code` (the template's warm interpreter), `command` (`sh -c`) and `commands` (argument lists, in
     order, stopping at the first failure unless `keep_going`). `files` are written first, exactly as given; `args` are
     the code's `sys.argv[1:]`. The run and all it started are killed after `timeout_seconds`. `seed` is 64 hex
-    characters, an int or 32 bytes; the one used is on the result. `on_output(stream, data)` is called with each piece of
-    output as it comes; stream is 1 or 2. A program that fails is a `Result`; an exception
-    means that we failed.
+    characters, an int or 32 bytes; the one used is on the result. `on_output(stream, data)` is called with each piece
+    of output as it comes; stream is 1 or 2. A program that fails is a `Result`; an exception means that we failed.
     """
     request = rollout_request(
         template,

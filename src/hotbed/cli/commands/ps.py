@@ -32,7 +32,8 @@ def run(args: argparse.Namespace) -> int:
     with client:
         health, rows = client.health(), client.sandboxes()
     if output.json:
-        output.data({"node": {"url": client.url, **asdict(health)}, "sandboxes": [asdict(row) for row in rows]})
+        node: dict[str, object] = {"url": client.url, **asdict(health)}
+        output.data({"node": node, "sandboxes": [asdict(row) for row in rows]})
         return 0
     output.table(
         ("ID", "TEMPLATE", "STATE", "AGE", "IDLE", "EXECS", "ISOLATION", "LABEL"),

@@ -1,0 +1,34 @@
+"""The environment."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from hotbed.sdk.settings import Settings, child_environment
+
+
+def test_environment_is_read_when_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An empty variable counts as unset."""
+    monkeypatch.setenv("HOTBED_URL", "http://x")
+    monkeypatch.setenv("HOTBED_API_KEY", "")
+    monkeypatch.setenv("NO_COLOR", "1")
+
+    read = Settings.from_environment()
+
+    assert (read.url, read.api_key, read.no_color) == ("http://x", None, True)
+
+
+def test_node_lives_in_the_runtime_directory() -> None:
+    """Ours, else the session's, else one in /tmp with our uid."""
+    assert Settings(runtime_dir="/a", xdg_runtime_dir="/b").node_socket == "/a/node.sock"
+    assert Settings(xdg_runtime_dir="/b").node_socket == "/b/hotbed/node.sock"
+    assert Settings().node_socket == f"/tmp/hotbed-{os.getuid()}/node.sock"
+
+
+def test_embedded_node_inherits_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its settings come from there."""
+    monkeypatch.setenv("HOTBED_MAX_SANDBOXES", "7")
+
+    assert child_environment()["HOTBED_MAX_SANDBOXES"] == "7"
