@@ -19,7 +19,6 @@ import sys
 from pathlib import Path
 from typing import Any, NoReturn
 
-import hotbed
 from hotbed.guest import frames, kernel
 from hotbed.runtime import birth
 from hotbed.runtime.linux import identity
@@ -33,7 +32,7 @@ _BIRTH_TIMEOUT_S = 20.0
 def spawn() -> tuple[subprocess.Popen[bytes], socket.socket]:
     """Start a launcher. Call it before the event loop starts; close the socket to end it."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    source = str(Path(hotbed.__file__).resolve().parent.parent)
+    source = str(Path(__file__).resolve().parents[2])
     code = (
         f"import sys; sys.path.insert(0, {source!r}); from hotbed.runtime.launcher import main; main({theirs.fileno()})"
     )
