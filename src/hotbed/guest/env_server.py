@@ -62,12 +62,12 @@ class _Loaded:
         self.environment = Environment(reset, step, close)
 
     def be_main(self) -> None:
-        """Make the interpreter look as if it had been started with env.py."""
+        """Make the interpreter look as if it had been started with env.py, `serve` at hand for a late import."""
+        _offer_serve(self.serve)
         sys.modules["__main__"] = self.module
         sys.argv = [str(self.module.__file__)]
 
     def _run(self, path: str) -> None:
-        _offer_serve(self.serve)
         sys.path.insert(0, os.path.dirname(path))
         self.be_main()
         with open(path, "rb") as file:
