@@ -15,11 +15,15 @@ import os
 import shutil
 import tempfile
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from hotbed.errors import SandboxFailed
 from hotbed.runtime.backends.fake_box import FakeBox
+from hotbed.runtime.backends.fake_run import kill_marked
 from hotbed.runtime.base import BoxRequest, TemplateSpec
+
+PREFIX = "hotbed-fake-"
 
 
 class FakeTemplate:
@@ -48,8 +52,9 @@ class FakeBackend:
         self._forks = 0
 
     async def start(self) -> None:
-        """Make the directory that the boxes live in."""
-        self._home = tempfile.mkdtemp(prefix="hotbed-fake-")
+        """Make the directory that the boxes live in, and remove those of earlier runs that were killed."""
+        sweep(Path(tempfile.gettempdir()))
+        self._home = tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}-")
 
     async def close(self) -> None:
         """End every box and remove the directory. Idempotent."""
@@ -84,3 +89,12 @@ class FakeBackend:
 
     def _forget(self, box: FakeBox) -> None:
         self._boxes.pop(box.id, None)
+
+
+def sweep(directory: Path) -> None:
+    """Remove what runs of this user left that no longer run."""
+    for home in directory.glob(f"{PREFIX}*-*"):
+        pid = home.name.removeprefix(PREFIX).partition("-")[0]
+        if pid.isdigit() and home.lstat().st_uid == os.getuid() and not Path("/proc", pid).exists():
+            kill_marked(f"{home}/")
+            shutil.rmtree(home, ignore_errors=True)
