@@ -13,7 +13,7 @@
     │   └── UnknownRollout     unknown_rollout     404
     ├── NotAFile               not_a_file          409   a directory, device or pipe where a regular file was asked for
     ├── FileDenied             file_denied         403   the sandbox's own permissions refuse
-    ├── SandboxGone            session_gone        410   the sandbox ended: closed, expired, killed, or its node restarted
+    ├── SandboxGone            session_gone        410   the sandbox ended: closed, expired, killed, or its node is gone
     ├── TooLarge               too_large           413
     ├── NoSpace                no_space            507   the sandbox's disk, or the node's
     ├── AtCapacity             at_capacity         429   retryable, nothing was run

@@ -48,8 +48,14 @@ class Limits:
         for item in fields(self):
             value = getattr(self, item.name)
             number = isinstance(value, (int, float)) and not isinstance(value, bool)
-            require(number and math.isfinite(value) and value > 0, f"limits.{item.name} must be a number above 0, not {value!r}")
-            require(item.name == "cpus" or isinstance(value, int), f"limits.{item.name} must be a whole number, not {value!r}")
+            require(
+                number and math.isfinite(value) and value > 0,
+                f"limits.{item.name} must be a number above 0, not {value!r}",
+            )
+            require(
+                item.name == "cpus" or isinstance(value, int),
+                f"limits.{item.name} must be a whole number, not {value!r}",
+            )
         require(
             self.disk_mib < self.memory_mib,
             f"limits.disk_mib ({self.disk_mib}) must stay below limits.memory_mib ({self.memory_mib})",
