@@ -39,10 +39,14 @@ class Lease:
     def __len__(self) -> int:
         return len(self._members)
 
-    def join(self, member: Member) -> None:
-        """Put something under this lease. Raises `SandboxGone` when the lease has just ended."""
+    def check(self) -> None:
+        """Raise `SandboxGone` when it has ended."""
         if self._over.is_set():
             raise SandboxGone("the lease ended while the sandbox was being made", hint="the client is gone")
+
+    def join(self, member: Member) -> None:
+        """Put something under this lease. Raises `SandboxGone` when the lease has just ended."""
+        self.check()
         self._members.add(member)
 
     def leave(self, member: Member) -> None:

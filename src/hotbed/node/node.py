@@ -131,6 +131,8 @@ class Node:
         turn = await self.admission.acquire(lease.id if lease is not None else "")
         try:
             self.check_open()
+            if lease is not None:
+                lease.check()
             box = await template.fork(request)
         except BaseException:  # a cancelled fork must give its turn back too
             turn.release()
@@ -153,13 +155,30 @@ class Node:
         seed = plans.seed_of(request)
         box_plan = plans.box_plan(self.templates.spec(request.template), request)
         template = await self.templates.warm(request.template)
-        held = await self.fork(template, box_plan, lease)
+        held = await self._fork_ready(template, box_plan, lease)
+        session = self._keep(held, template, request, seed)
+        return SandboxCreated(
+            id=session.id,
+            template=template.spec.name,
+            template_id=template.spec.name,
+            fork_time_ms=round(held.box.fork_time_ms, 3),
+            create_time_ms=round((time.perf_counter() - begun) * 1e3, 3),
+            warm_hit=held.box.warm_hit,
+            isolation=held.box.isolation,
+            seed=seed,
+        )
+
+    async def _fork_ready(self, template: Template, request: BoxRequest, lease: Lease | None) -> HeldBox:
+        held = await self.fork(template, request, lease)
         try:
             await held.box.ready()
         except BaseException:  # also when cancelled
             held.discard("not_ready")
             raise
         self.stats.fork_ms.add(held.box.fork_time_ms)
+        return held
+
+    def _keep(self, held: HeldBox, template: Template, request: CreateSandbox, seed: str) -> Session:
         session = Session(
             id=self.sessions.new_id(),
             held=held,
@@ -172,16 +191,7 @@ class Node:
         )
         self.sessions.add(session)
         self.nursery.start(self._watch(session), name=f"watch-{session.id}")
-        return SandboxCreated(
-            id=session.id,
-            template=template.spec.name,
-            template_id=template.spec.name,
-            fork_time_ms=round(held.box.fork_time_ms, 3),
-            create_time_ms=round((time.perf_counter() - begun) * 1e3, 3),
-            warm_hit=held.box.warm_hit,
-            isolation=held.box.isolation,
-            seed=seed,
-        )
+        return session
 
     async def exec(self, session_id: str, request: ExecRequest, on_output: OnOutput | None = None) -> ExecResponse:
         """Run one thing in a sandbox that is kept."""

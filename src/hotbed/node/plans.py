@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from hotbed.errors import IsolationUnavailable
 from hotbed.node.templates import limits_of
 from hotbed.runtime.base import Box, BoxRequest, ExecOutcome, Kind, Template, TemplateSpec
@@ -69,22 +71,13 @@ def response(
     outcome: ExecOutcome, *, exec_id: str, box: Box, template: Template, seed: str, total_ms: float
 ) -> ExecResponse:
     """The answer to an exec."""
-    stdout, stdout_b64 = text_or_bytes(outcome.stdout)
-    stderr, stderr_b64 = text_or_bytes(outcome.stderr)
     return ExecResponse(
         id=exec_id,
         status=outcome.status,
         ok=outcome.status == "ok",
         exit_code=-1 if outcome.exit_code is None else outcome.exit_code,
         signal=outcome.signal,
-        stdout=stdout,
-        stderr=stderr,
-        stdout_b64=stdout_b64,
-        stderr_b64=stderr_b64,
-        order=outcome.order,
-        truncated=outcome.truncated,
-        stdout_total=outcome.stdout_total,
-        stderr_total=outcome.stderr_total,
+        **printed(outcome),
         fork_time_ms=round(box.fork_time_ms, 3),
         exec_time_ms=exec_ms(outcome),
         total_time_ms=round(total_ms, 3),
@@ -99,6 +92,22 @@ def response(
         template_digest=template.digest,
         steps=outcome.steps,
     )
+
+
+def printed(outcome: ExecOutcome) -> dict[str, Any]:
+    """The fields of an answer that tell of output."""
+    stdout, stdout_b64 = text_or_bytes(outcome.stdout)
+    stderr, stderr_b64 = text_or_bytes(outcome.stderr)
+    return {
+        "stdout": stdout,
+        "stderr": stderr,
+        "stdout_b64": stdout_b64,
+        "stderr_b64": stderr_b64,
+        "order": outcome.order,
+        "truncated": outcome.truncated,
+        "stdout_total": outcome.stdout_total,
+        "stderr_total": outcome.stderr_total,
+    }
 
 
 def exec_ms(outcome: ExecOutcome) -> float:

@@ -160,6 +160,11 @@ async def run_launches(
     finally:
         if pump is not None:
             pump.cancel()
+    return outcome_of(run, end, tuple(steps) if request.kind == "commands" else (), start_ns)
+
+
+def outcome_of(run: Run, end: End, steps: tuple[Mapping[str, Any], ...], start_ns: int) -> ExecOutcome:
+    """What is told of an exec that has just ended."""
     output = run.capture.kept()
     return ExecOutcome(
         status=end[0],
@@ -176,7 +181,7 @@ async def run_launches(
         end_ns=time.monotonic_ns(),
         cpu_us=run.cpu_us,
         maxrss_kib=run.maxrss_kib,
-        steps=tuple(steps) if request.kind == "commands" else (),
+        steps=steps,
     )
 
 
