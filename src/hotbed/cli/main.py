@@ -42,7 +42,14 @@ def make_parser() -> argparse.ArgumentParser:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; its exit code."""
-    args = make_parser().parse_args(argv)
+    words = list(sys.argv[1:] if argv is None else argv)
+    parser = make_parser()
+    # argparse cannot take options between a word and a list of words, so what follows -- is cut off first.
+    cut = words.index("--") if "--" in words else len(words)
+    args = parser.parse_args(words[:cut])
+    args.argv = words[cut + 1 :]
+    if args.argv and args.verb != "run":
+        parser.error(f"{args.verb} takes nothing after --")
     try:
         code: int = args.run(args)
         sys.stdout.flush()

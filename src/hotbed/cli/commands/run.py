@@ -12,6 +12,8 @@ from hotbed.errors import InvalidRequest
 
 TIMED_OUT, KILLED = 124, 137  # what `timeout` and a shell say
 SIGNALED = 128
+USAGE = """hotbed run TEMPLATE [option ...] -- CMD [ARG ...]
+       hotbed run TEMPLATE --code FILE [option ...] [-- ARG ...]"""
 
 
 def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> argparse.ArgumentParser:
@@ -19,12 +21,12 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     parser = commands.add_parser(
         "run",
         help="run one thing in a fresh sandbox",
+        usage=USAGE,
         description="Fork a template, run a command or a Python file in it, discard it.",
         epilog="The exit code is the program's: 128+N after signal N, 124 after a timeout, 137 when it was killed for "
         "using more memory, processes, disk or output than it may. 2, 3 and 4 may also be ours: --json tells.",
     )
     parser.add_argument("template", metavar="TEMPLATE", help="what to fork: python, python-numpy, or one of yours")
-    parser.add_argument("argv", nargs="*", metavar="CMD", help="the command and its arguments, after --")
     parser.add_argument(
         "--code", metavar="FILE", help="run this Python file in the warm interpreter; - is standard input"
     )
