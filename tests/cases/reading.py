@@ -69,7 +69,7 @@ def _env(spec: Mapping[str, Any]) -> Spec:
 
 def _stdio(spec: Mapping[str, Any]) -> Spec:
     compare = {name: value for name, value in spec.get("compare", {}).items() if value}
-    return StdioReward(cases=spec["cases"], compare=compare, limits=_limits(spec))  # type: ignore[arg-type]  read from an object
+    return StdioReward(cases=spec["cases"], compare=compare, limits=_limits(spec))  # type: ignore[arg-type]  # read from an object
 
 
 _READERS = {"cases": _cases, "asserts": _asserts, "property": _property, "env": _env, "stdio": _stdio}

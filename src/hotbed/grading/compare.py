@@ -17,7 +17,8 @@ Mode = Literal["default", "exact", "json", "float", "unordered", "checker"]
 class Compare:
     """A comparison. `target="arg0"` compares what the call left in its first argument instead of what it returned.
 
-    `checker` is Python source with `check(args, out, expected)`; it runs in the judge on plain data and must return True.
+    `checker` is Python source with `check(args, out, expected)`; it runs in the judge on plain data and must return
+    True.
     """
 
     mode: Mode = "default"
@@ -51,7 +52,7 @@ def compare_of(value: Compare | str | Mapping[str, Any]) -> Compare:
     if isinstance(value, Compare):
         return value
     if isinstance(value, str):
-        return Compare(mode=value)  # type: ignore[arg-type]  checked by the class
+        return Compare(mode=value)  # type: ignore[arg-type]  # checked by the class
     known = {item.name for item in fields(Compare)}
     unknown = sorted(set(value) - known)
     if unknown:

@@ -40,7 +40,8 @@ _NO_ANSWER = "no final answer: the reasoning never ends"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Extraction:
-    """What was found. `span` is (start, end) in the completion; `reason` says why there is no code, or a doubt about it."""
+    """What was found. `span` is (start, end) in the completion; `reason` says why there is no code, or a doubt about
+    it."""
 
     code: str | None
     span: tuple[int, int] | None = None
@@ -179,7 +180,8 @@ def _choose(blocks: list[Block], parser: _Parser, entry: str | None, language: s
         return (good or tagged)[-1]
     good = [block for block in untagged if block.parses]
     defining = [block for block in good if parser.names(block.code)]
-    return (defining or good or untagged or [None])[-1]
+    best = defining or good or untagged
+    return best[-1] if best else None
 
 
 def _bare(lines: list[str], blocks: list[Block], parser: _Parser, language: str) -> Block | None:

@@ -64,7 +64,8 @@ def _quoted(text: str) -> str:
 
 def stdio_result(spec: StdioReward, outcomes: Sequence[RunOutcome], checked: Sequence[bool | None] = ()) -> GradeResult:
     """The result of a candidate's runs. `checked` holds the checker's answers where the spec has one."""
-    checks, statuses = [], []
+    checks: list[Check] = []
+    statuses: list[Status] = []
     for index, (case, outcome) in enumerate(zip(_cases(spec), outcomes, strict=True)):
         found, message = _judge(spec, case, outcome, checked[index] if checked else None)
         statuses.append(
@@ -72,7 +73,7 @@ def stdio_result(spec: StdioReward, outcomes: Sequence[RunOutcome], checked: Seq
         )
         checks.append(Check(name=f"case {index}", outcome=found, message=message))
     passed = sum(check.outcome == "passed" for check in checks)
-    worst = next((s for s in statuses if s != "failed"), "failed")
+    worst: Status = next((s for s in statuses if s != "failed"), "failed")
     first = next((f"{check.name}: {check.message}" for check in checks if check.outcome != "passed"), "")
     outcomes_of = [check.outcome for check in checks]
     return GradeResult(

@@ -54,9 +54,9 @@ class StdioCase:
 class StdioReward:
     """A program that reads stdin and writes stdout, each case in a fresh process.
 
-    `command` runs it, after `build` if given (once per candidate); the candidate's code is in the file `path`. The default
-    is Python. A non-zero exit status fails the case unless `any_exit`. `checker`, if given, is Python source with
-    `check(input, output, answer)` that runs in the judge and must return True.
+    `command` runs it, after `build` if given (once per candidate); the candidate's code is in the file `path`. The
+    default is Python. A non-zero exit status fails the case unless `any_exit`. `checker`, if given, is Python source
+    with `check(input, output, answer)` that runs in the judge and must return True.
     """
 
     type: ClassVar[Literal["stdio"]] = "stdio"
@@ -90,14 +90,14 @@ class StdioReward:
     @property
     def weights(self) -> tuple[float, ...]:
         """The weight of each case."""
-        return tuple(case.weight for case in self.cases)  # type: ignore[union-attr]  made StdioCases at construction
+        return tuple(case.weight for case in self.cases)  # type: ignore[union-attr]  # made StdioCases at construction
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckerReward(StdioReward):
     """A `StdioReward` whose `checker` decides: for tasks with more than one right answer."""
 
-    type: ClassVar[Literal["checker"]] = "checker"  # type: ignore[assignment,misc]  narrowed on purpose
+    type: ClassVar[Literal["checker"]] = "checker"  # type: ignore[assignment]  # narrowed on purpose
 
     def __post_init__(self) -> None:
         StdioReward.__post_init__(self)
@@ -111,9 +111,9 @@ class CommandReward:
 
     The candidate is files (or one file at `candidate_path`) or a patch (`patch=True`: applied with `git apply`). Then
     `setup` runs; then every process of it is killed, `hidden` files are placed over whatever is there, files in
-    `protected` names (conftest.py, pytest.ini, ...) that the repository did not bring are removed, and `command` runs. With
-    `expected` node ids, the reward is the fraction of them that the JUnit report at `report` says passed: a skipped, missing
-    or extra test earns nothing. Without, it is 1.0 for exit status 0.
+    `protected` names (conftest.py, pytest.ini, ...) that the repository did not bring are removed, and `command` runs.
+    With `expected` node ids, the reward is the fraction of them that the JUnit report at `report` says passed: a
+    skipped, missing or extra test earns nothing. Without, it is 1.0 for exit status 0.
     """
 
     type: ClassVar[Literal["command"]] = "command"

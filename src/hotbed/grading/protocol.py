@@ -3,7 +3,8 @@
 For one group of siblings with one sealed spec the node
 
 1. forks one sandbox per candidate, fresh, and starts the guest program `candidate` in it (`CANDIDATE_CONFIG`);
-2. forks one sandbox for the judge and starts the guest program `judge` in it (`JUDGE_CONFIG`), from a template that need
+2. forks one sandbox for the judge and starts the guest program `judge` in it (`JUDGE_CONFIG`), from a template that
+need
    not be the candidates'; these templates may be shared, for neither holds anything of a spec;
 3. connects each candidate's channel to the judge directly: the candidate gets one end of an AF_UNIX SOCK_STREAM
    socketpair, the other ends go with the job frame (`job_frame`) over the judge's own channel, in order;

@@ -52,12 +52,12 @@ def set_field(spec: Any, name: str, value: object) -> None:
 class UnitTestReward:
     """Tests: an assert script, HumanEval's `check(candidate)`, unittest or pytest source, or a list of cases.
 
-    A case is {"input": argument or list of arguments, "expected": answer} or {"args": [...], "kwargs": {...}, ...}. `style`
-    is found from the source unless given. `entry` names the function (or Class.method) that cases call and `check`
-    receives. `support` is trusted code the tests build on (HumanEval's prompt): it runs in the judge, so that a helper the
-    candidate redefines changes nothing. `files` are test files, in place of one source. `fresh` gives each case a process
-    of its own (the default for cases). `live_operators` lets arithmetic and order between a candidate's object and plain
-    data be the candidate's own; such a verdict is not sealed.
+    A case is {"input": argument or list of arguments, "expected": answer} or {"args": [...], "kwargs": {...}, ...}.
+    `style` is found from the source unless given. `entry` names the function (or Class.method) that cases call and
+    `check` receives. `support` is trusted code the tests build on (HumanEval's prompt): it runs in the judge, so that a
+    helper the candidate redefines changes nothing. `files` are test files, in place of one source. `fresh` gives each
+    case a process of its own (the default for cases). `live_operators` lets arithmetic and order between a candidate's
+    object and plain data be the candidate's own; such a verdict is not sealed.
     """
 
     type: ClassVar[Literal["unit_tests"]] = "unit_tests"
@@ -109,7 +109,7 @@ class UnitTestReward:
     def _check_cases(self) -> None:
         if self.style not in ("auto", "cases"):
             raise InvalidSpec(f"tests must be source text for style {self.style!r}")
-        cases = tuple(case_of(case, f"tests[{index}]") for index, case in enumerate(self.tests))  # type: ignore[arg-type]  not text here
+        cases = tuple(case_of(case, f"tests[{index}]") for index, case in enumerate(self.tests))  # type: ignore[arg-type]  # not text here
         if not cases:
             raise InvalidSpec("tests is empty", hint="a spec without cases would pay everybody or nobody")
         set_field(self, "tests", cases)
@@ -119,11 +119,11 @@ class UnitTestReward:
     @property
     def weights(self) -> tuple[float, ...]:
         """The weight of each case; empty for tests in source form."""
-        return () if isinstance(self.tests, str) else tuple(case.weight for case in self.tests)  # type: ignore[union-attr]  made Cases at construction
+        return () if isinstance(self.tests, str) else tuple(case.weight for case in self.tests)  # type: ignore[union-attr]  # made Cases at construction
 
     def judge_fields(self) -> dict[str, Any]:
         """What the judge needs besides the common fields."""
-        cases = [] if isinstance(self.tests, str) else [case.to_wire() for case in self.tests]  # type: ignore[union-attr]  made Cases at construction
+        cases = [] if isinstance(self.tests, str) else [case.to_wire() for case in self.tests]  # type: ignore[union-attr]  # made Cases at construction
         return {
             "style": self.style,
             "tests": self.tests if isinstance(self.tests, str) else "",
@@ -140,9 +140,9 @@ class PropertyReward:
     """Agreement with a reference on `k` random inputs.
 
     `generator` is `def generate(rng)` returning the list of arguments, or, in the published form, an expression for the
-    one argument (`"random.randint(-50, 150)"`). `reference` is a function of the arguments, or, in the published form, the
-    indented body of a function of `x`. Both are text, or functions that use nothing from outside themselves. They run in
-    the judge; the inputs are the same for every sibling of a group and no candidate sees them before its call.
+    one argument (`"random.randint(-50, 150)"`). `reference` is a function of the arguments, or, in the published form,
+    the indented body of a function of `x`. Both are text, or functions that use nothing from outside themselves. They
+    run in the judge; the inputs are the same for every sibling of a group and no candidate sees them before its call.
     """
 
     type: ClassVar[Literal["property"]] = "property"

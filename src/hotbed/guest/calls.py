@@ -1,24 +1,26 @@
 """Calls between two peers over a stream socket: what a judge and a candidate speak.
 
-A message is a 32-bit big-endian length and that many bytes: lines of JSON text, split at newlines (JSON text holds none).
+A message is a 32-bit big-endian length and that many bytes: lines of JSON text, split at newlines (JSON text holds
+none).
 
     [id,"q",op,target]      a question; next line its arguments, then, if any, its keyword arguments
     [id,"k"]                an answer; next line its value, then, if they changed, the arguments as they are now
     [id,"e",names,origin]   a failure: class names along the MRO, and whose exception it was; next line its arguments
 
-Either side may ask while it is being asked (a test passes a callback), so waiting for an answer means serving questions.
-An answer counts only for the question whose id it carries. `{"a": n}` as a value is "argument n, the same object".
+Either side may ask while it is being asked (a test passes a callback), so waiting for an answer means serving
+questions. An answer counts only for the question whose id it carries. `{"a": n}` as a value is "argument n, the same
+object".
 
 The two sides differ in what they perform, lend and borrow, and in how patient they are: see `candidate` and `proxies`.
 """
 
 from __future__ import annotations
 
-import json
+import functools
 import socket
 import struct
 import threading
-from typing import Any, Callable, Dict, List, NoReturn, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, List, NoReturn, Optional, Sequence, Tuple, Type
 
 from . import plain
 
@@ -27,6 +29,7 @@ NESTING_LIMIT = 40
 
 _LENGTH = struct.Struct("!I")
 _TIMEVAL = struct.Struct("ll")
+_SHAPES = {"q": 4, "k": 2, "e": 4}
 _MUTABLE = frozenset((list, dict, set, bytearray))
 _IMMUTABLE = frozenset((int, str, float, bool, type(None), tuple, bytes))
 
@@ -63,7 +66,7 @@ class Channel:
     def send(self, message: bytes) -> None:
         """Send one message."""
         if len(message) > self._limit:
-            raise plain.TooBig("a message of %d bytes" % len(message))
+            raise plain.TooBig(f"a message of {len(message)} bytes")
         view = memoryview(_LENGTH.pack(len(message)) + message)
         while view:
             try:
@@ -80,7 +83,7 @@ class Channel:
             data += self._more(len(data))
         size = _LENGTH.unpack_from(data)[0] + 4
         if size - 4 > self._limit:
-            raise Broken("a message of %d bytes, over the limit of %d" % (size - 4, self._limit))
+            raise Broken(f"a message of {size - 4} bytes, over the limit of {self._limit}")
         if len(data) < size:
             data = self._rest_of(data, size)
         self._rest = data[size:]
@@ -119,7 +122,7 @@ class Peer:
     """One side of a channel. Subclasses say what can be asked of them and what becomes of references."""
 
     #: Which exceptions of a performed question are answers. A judge keeps the ones that end its own work.
-    answerable: Tuple[type, ...] = (Exception,)
+    answerable: Tuple[Type[BaseException], ...] = (Exception,)
 
     def __init__(self, channel: Channel, first: int, step: int) -> None:
         self.channel = channel
@@ -153,12 +156,7 @@ class Peer:
         with self.lock:
             number = self._id
             self._id += self._step
-            message = b'[%d,"q",%b,%b]\n%b' % (
-                number,
-                plain.dumps(op),
-                plain.dumps(target),
-                plain.encode(list(args), self.lend),
-            )
+            message = b"[%d,%b]\n%b" % (number, _question(op, target), plain.encode(list(args), self.lend))
             if kwargs:
                 message += b"\n" + plain.encode(kwargs, self.lend)
             self.channel.send(message)
@@ -170,7 +168,7 @@ class Peer:
             if head[1] == "q":
                 self._serve(head, lines)
             elif head[0] != number:
-                raise Broken("an answer to question %r, not %d" % (head[0], number))
+                raise Broken(f"an answer to question {head[0]}, not {number}")
             elif head[1] == "e":
                 return self.failed(op, *_failure_parts(head, lines, self.borrow))
             else:
@@ -190,13 +188,12 @@ class Peer:
         """The next message, checked as far as its head goes."""
         lines = self.channel.receive().split(b"\n")
         try:
-            head = json.loads(lines[0])
-        except (ValueError, RecursionError):
+            head = plain.parse(lines[0])
+        except plain.BadData:
             raise Broken("a message without a head") from None
         if type(head) is not list or len(head) < 2 or type(head[0]) is not int or not 2 <= len(lines) <= 3:
             raise Broken("not a message")
-        shapes = {"q": 4, "k": 2, "e": 4}
-        if type(head[1]) is not str or shapes.get(head[1]) != len(head):
+        if type(head[1]) is not str or _SHAPES.get(head[1]) != len(head):
             raise Broken("not a message")
         return head, lines[1:]
 
@@ -210,7 +207,7 @@ class Peer:
 
     def _serve(self, head: List[Any], lines: List[bytes]) -> None:
         if self._nesting >= NESTING_LIMIT:
-            raise Broken("questions nested deeper than %d" % NESTING_LIMIT)
+            raise Broken(f"questions nested deeper than {NESTING_LIMIT}")
         self._nesting += 1
         try:
             args = plain.decode(lines[0], self.borrow)
@@ -248,6 +245,11 @@ class Peer:
         if not args or len(args) > 10_000:
             args = plain.encode([describe(error)])
         return head + b"\n" + args
+
+
+@functools.lru_cache(maxsize=1000)
+def _question(op: str, target: Any) -> bytes:
+    return b'"q",%b,%b' % (plain.dumps(op), plain.dumps(target))
 
 
 def describe(error: BaseException) -> str:

@@ -1,20 +1,21 @@
 """The candidate's side of sealed grading: runs the code in its sandbox and answers calls with plain data.
 
-Nothing here is trusted. The process holds no test, no expected value, no reference, no seed and no further input; all it
-could forge is an answer to a question that it has been asked. What keeps honest programs honest is done here: a fresh
-module per candidate, arguments that are copies, a CPU limit per call.
+Nothing here is trusted. The process holds no test, no expected value, no reference, no seed and no further input; all
+it could forge is an answer to a question that it has been asked. What keeps honest programs honest is done here: a
+fresh module per candidate, arguments that are copies, a CPU limit per call.
 
 The channel starts with frames (see `frames`) from the judge:
 
-    {"op":"load", ...}      load the code in this process, answer `[0,"k"]` and serve calls (see `calls`) on this channel
+    {"op":"load", ...}      load the code in this process, answer `[0,"k"]` and serve calls (see `calls`) on this
+    channel
     {"op":"prepare", ...}   keep the code, run the trusted prelude only; answered by {"op":"prepared"}
     {"op":"session"} + fd   fork: the child loads the code and serves calls on that descriptor. One session at a time;
                             the one before is killed. Answered by {"op":"session"} once the child exists
     {"op":"ended"}          answered by {"op":"ended","signal":n or null,"exit_code":n or null} of the last session
 
 with load and prepare carrying {"code":bytes,"prelude":bytes,"files":[[path,bytes]...],"module":name,"names":[...],
-"cpu_s":float} and a body of code + prelude + files. Sessions fork before any candidate byte has run, so what one does to
-its process cannot reach the next; its files can, until the sandbox ends.
+"cpu_s":float} and a body of code + prelude + files. Sessions fork before any candidate byte has run, so what one does
+to its process cannot reach the next; its files can, until the sandbox ends.
 """
 
 from __future__ import annotations

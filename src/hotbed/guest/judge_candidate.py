@@ -97,7 +97,7 @@ class Candidate:
         try:
             frames.send(self._control.sock, header, body, fds)
         except (frames.Closed, OSError) as error:
-            raise sealing.Over("exit", "the candidate's process ended (%s)" % error) from None
+            raise sealing.Over("exit", f"the candidate's process ended ({error})") from None
 
     def _expect(self, op: str) -> Dict[str, Any]:
         """The one answer that may come now."""
@@ -110,7 +110,7 @@ class Candidate:
                     raise sealing.Over("timeout", "the candidate's process does not answer") from None
                 continue
             except (frames.FrameError, OSError, EOFError) as error:
-                raise sealing.Over("exit", "the candidate's process ended (%s)" % error) from None
+                raise sealing.Over("exit", f"the candidate's process ended ({error})") from None
             for fd in fds:
                 os.close(fd)
             if header.get("op") != op:
@@ -141,6 +141,6 @@ class StubModule(types.ModuleType):
         try:
             value = stub(peer, found, name)
         except KeyError:
-            raise AttributeError("the candidate defines no %r" % name) from None
+            raise AttributeError(f"the candidate defines no {name!r}") from None
         self.__dict__[name] = value
         return value

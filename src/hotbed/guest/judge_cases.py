@@ -36,7 +36,7 @@ class CaseStyle:
 
     def run(self, candidate: Candidate) -> Verdict:
         """The verdict of one candidate."""
-        names = ["case %d" % index for index in range(len(self._cases))]
+        names = [f"case {index}" for index in range(len(self._cases))]
         verdict = Verdict(Checks(names))
         timeouts = 0
         peer = None
@@ -67,7 +67,7 @@ class CaseStyle:
         except Exception as error:  # noqa: BLE001  the candidate's code may raise anything while it loads
             raise _NotLoaded("the code does not load: " + explain(error)) from None
         if found.get(entry) is None:
-            raise _NotLoaded("the code defines no %s" % entry)
+            raise _NotLoaded(f"the code defines no {entry}")
         return peer
 
     def _judge(self, name: str, case: Case, peer: sealing.JudgePeer, verdict: Verdict) -> None:
@@ -86,7 +86,7 @@ class CaseStyle:
             right = comparing.same(out, expected, self._compare["mode"], self._compare)
         else:
             right = self._ask_checker(case, out, expected)
-        shown = "" if right else "got %.150s, expected %.150s" % (_shown(out), _shown(expected))
+        shown = "" if right else f"got {_shown(out):.150}, expected {_shown(expected):.150}"
         verdict.checks.record(name, "passed" if right else "failed", shown)
 
     def _ask_checker(self, case: Case, out: Any, expected: Any) -> bool:
@@ -124,14 +124,14 @@ class PropertyStyle(CaseStyle):
 
     def _make_cases(self) -> List[Case]:
         spec = self._spec
-        seed = "%s/%s" % (spec["seed"], "inputs")
+        seed = "{}/{}".format(spec["seed"], "inputs")
         try:
             draw = _generator(spec["generator"], spec["generator_name"], random.Random(seed))
             reference = _reference(spec["reference"], spec["reference_name"], spec["entry"])
             random.seed(seed)
             return [self._draw(draw, reference) for _ in range(spec["k"])]
         except Exception as error:  # noqa: BLE001  the spec's code may raise anything
-            raise SpecError("reference or generator: %s" % explain(error)) from None
+            raise SpecError(f"reference or generator: {explain(error)}") from None
 
     def _draw(self, draw: Callable[[], List[Any]], reference: Callable[..., Any]) -> Case:
         args = draw()
@@ -161,7 +161,7 @@ def _checker(compare: Dict[str, Any]) -> Any:
         exec(compile(compare["checker"], "checker.py", "exec", dont_inherit=True), namespace)
         return namespace["check"]
     except Exception as error:  # noqa: BLE001  the spec's code may raise anything
-        raise SpecError("checker: %s" % explain(error)) from None
+        raise SpecError(f"checker: {explain(error)}") from None
 
 
 def _generator(source: str, name: str, rng: random.Random) -> Callable[[], List[Any]]:
@@ -188,4 +188,4 @@ def _reference(source: str, name: str, entry: str) -> Callable[..., Any]:
         name = "_reference"
     exec(code, namespace)
     found = namespace.get(name) or namespace.get(entry.split(".")[-1]) or namespace["reference"]
-    return found  # type: ignore[no-any-return]  whatever the source says
+    return found  # type: ignore[no-any-return]  # whatever the source says

@@ -46,7 +46,7 @@ class Checks:
         """Why the first check that did not pass did not."""
         for name, (outcome, message) in self._found.items():
             if outcome not in ("passed", "not_run"):
-                return "%s: %s" % (name, message or outcome)
+                return f"{name}: {message or outcome}"
         return ""
 
     def to_wire(self) -> List[List[str]]:
@@ -60,7 +60,7 @@ def explain(error: BaseException) -> str:
         text = str(error)
     except Exception:  # noqa: BLE001  an exception of the tests may have any __str__
         text = ""
-    line = "%s: %s" % (type(error).__name__, text) if text else type(error).__name__
+    line = f"{type(error).__name__}: {text}" if text else type(error).__name__
     return line[:MESSAGE_LIMIT]
 
 

@@ -20,9 +20,13 @@ def collect(module: types.ModuleType, prefix: str) -> Iterator[Tuple[str, Run]]:
     fixtures = {name: value for name, value in vars(module).items() if hasattr(value, minipytest.FIXTURE)}
     for name, value in list(vars(module).items()):
         if name.startswith("test") and inspect.isfunction(value):
-            yield from _expand(prefix + name, value, minipytest.marks_of(value), fixtures, lambda value=value: value)
+            yield from _expand(prefix + name, value, minipytest.marks_of(value), fixtures, _itself(value))
         elif name.startswith("Test") and inspect.isclass(value) and not issubclass(value, unittest.TestCase):
             yield from _methods(prefix + name, value, fixtures)
+
+
+def _itself(function: Any) -> Callable[[], Any]:
+    return lambda: function
 
 
 def _methods(prefix: str, owner: Any, fixtures: Dict[str, Any]) -> Iterator[Tuple[str, Run]]:
@@ -82,7 +86,7 @@ def _closure(function: Any, values: Dict[str, Any], fixtures: Dict[str, Any]) ->
             found.add(name)
             waiting += _parameters(fixtures[name])
         elif name not in fixtures and name not in _BUILTIN:
-            raise SpecError("fixture %r is not supported by this judge" % name)
+            raise SpecError(f"fixture {name!r} is not supported by this judge")
     return sorted(found)
 
 

@@ -57,7 +57,7 @@ class ModuleStyle:
             ]
             self._free = sorted({name for text in self._sources.values() for name in free_names(text)})
         except (SyntaxError, ValueError, RecursionError) as error:
-            raise SpecError("tests: %s" % explain(error)) from None
+            raise SpecError(f"tests: {explain(error)}") from None
         self._kept = set(sys.modules)
         self._provide_pytest()
         self._official = self._collect_inert()
@@ -78,7 +78,7 @@ class ModuleStyle:
         except SpecError:
             raise
         except Exception as error:  # noqa: BLE001  the spec's code may raise anything
-            raise SpecError("the tests cannot be imported: %s" % explain(error)) from None
+            raise SpecError(f"the tests cannot be imported: {explain(error)}") from None
         if not names:
             raise SpecError("the tests define no test")
         return names
@@ -166,7 +166,7 @@ def _cases(module: types.ModuleType) -> Iterator[unittest.TestCase]:
 
 
 def _name(case: Any) -> str:
-    return "%s.%s" % (type(case).__qualname__, getattr(case, "_testMethodName", "?"))
+    return "{}.{}".format(type(case).__qualname__, getattr(case, "_testMethodName", "?"))
 
 
 class _Recorder(unittest.TestResult):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import builtins
 import symtable
-from typing import Any, Dict, Iterator, List, Set, Tuple
+from typing import Dict, Iterator, List, Set, Tuple, Type
 
 HOOK = "__hotbed_checks__"
 
@@ -74,14 +74,14 @@ class _Instrument:
                 setattr(node, name, self.block(value, direct=inner))
             elif isinstance(value, list):
                 for item in value:
-                    if isinstance(item, (ast.excepthandler, *_MATCH_CASE)):
+                    if isinstance(item, _HOLDERS):
                         self._inside(item)
 
     def _reported(self, statement: ast.Assert, direct: bool) -> List[ast.stmt]:
         index = len(self.names)
         self._lines[statement.lineno] = self._lines.get(statement.lineno, 0) + 1
         nth = self._lines[statement.lineno]
-        self.names.append("line %d" % statement.lineno + (" (%d)" % nth if nth > 1 else ""))
+        self.names.append(f"line {statement.lineno}" + (f" ({nth})" if nth > 1 else ""))
         around = [self._hook("begin", index, statement), statement, self._hook("end", index, statement)]
         if not direct:
             return around
@@ -106,4 +106,5 @@ def _call(what: str, index: int) -> ast.Call:
     return ast.Call(func=function, args=[ast.Constant(value=index, kind=None)], keywords=[])
 
 
-_MATCH_CASE: Tuple[Any, ...] = (ast.match_case,) if hasattr(ast, "match_case") else ()
+#: What holds statements without being one; `match` came with Python 3.10.
+_HOLDERS: Tuple[Type[ast.AST], ...] = (ast.ExceptHandler, *([ast.match_case] if hasattr(ast, "match_case") else []))

@@ -59,7 +59,7 @@ class ScriptStyle:
             self._support = compile(spec["support"], "support.py", "exec", dont_inherit=True)
             self._free = judge_names.free_names(spec["tests"])
         except (SyntaxError, ValueError, RecursionError) as error:
-            raise SpecError("tests: %s" % explain(error)) from None
+            raise SpecError(f"tests: {explain(error)}") from None
 
     def run(self, candidate: Candidate) -> Verdict:
         """The verdict of one candidate."""
@@ -91,7 +91,7 @@ class ScriptStyle:
         try:
             exec(self._support, namespace)
         except Exception as error:
-            raise SpecError("support: %s" % explain(error)) from error
+            raise SpecError(f"support: {explain(error)}") from error
         return namespace
 
     def _provide(
@@ -123,9 +123,9 @@ class ScriptStyle:
         if isinstance(error, sealing.Over):
             verdict.say(error.status, error.reason)
         elif missing and isinstance(error, (NameError, ImportError, AttributeError)):
-            verdict.say("candidate_error", "the code defines no %s" % ", ".join(missing))
+            verdict.say("candidate_error", "the code defines no {}".format(", ".join(missing)))
         elif candidate.calls() == 0 and not missing:
-            raise SpecError("the tests fail before they ask the candidate anything: %s" % explain(error))
+            raise SpecError(f"the tests fail before they ask the candidate anything: {explain(error)}")
         else:
             verdict.say("failed", verdict.checks.first_message() or explain(error))
 

@@ -70,7 +70,7 @@ class Worker:
 
     def _seed(self) -> None:
         """The same draws for every sibling, whatever the ones before them used up."""
-        random.seed("%s/tests" % self._spec["seed"])
+        random.seed("{}/tests".format(self._spec["seed"]))
         numpy = sys.modules.get("numpy")
         if numpy is not None:
             numpy.random.seed(random.getrandbits(32))
@@ -95,7 +95,7 @@ class Worker:
         finally:
             self._up.sock.settimeout(None)
         waited = header.get("waited_s")
-        return float(waited) if type(waited) in (int, float) else 0.0
+        return float(waited) if isinstance(waited, (int, float)) else 0.0
 
 
 def work(up: frames.Connection, spec: Dict[str, Any], answered: mmap.mmap, candidates: Dict[int, Candidate]) -> None:
@@ -104,5 +104,5 @@ def work(up: frames.Connection, spec: Dict[str, Any], answered: mmap.mmap, candi
         Worker(up, spec, answered).run(candidates)
         os._exit(0)
     except BaseException as error:  # noqa: BLE001  the process boundary: the supervisor sees the end and decides
-        sys.stderr.write("judge worker: %s\n" % explain(error))
+        sys.stderr.write(f"judge worker: {explain(error)}\n")
         os._exit(1)

@@ -94,7 +94,7 @@ class CandidatePeer(calls.Peer):
     def failed(self, op: str, names: List[str], origin: Any, args: List[Any]) -> NoReturn:
         error = failures.rebuild(op, names, args, {})
         if origin is not None:
-            error._hotbed_origin = origin  # type: ignore[attr-defined]  any exception takes attributes
+            error._hotbed_origin = origin  # type: ignore[attr-defined]  # any exception takes attributes
         raise error
 
 

@@ -74,7 +74,7 @@ def write_files(files: Tuple[Tuple[str, str], ...]) -> None:
     for path, text in files:
         target = os.path.normpath(path)
         if os.path.isabs(target) or target.split(os.sep)[0] == os.pardir:
-            raise ValueError("file %r is outside the working directory" % path)
+            raise ValueError(f"file {path!r} is outside the working directory")
         if os.path.dirname(target):
             os.makedirs(os.path.dirname(target), exist_ok=True)
         with open(target, "w", encoding="utf-8", errors="surrogatepass", newline="") as sink:
@@ -97,7 +97,7 @@ def lookup(module: types.ModuleType, name: str) -> Any:
     try:
         return module.__dict__[name]
     except KeyError:
-        raise NameError("the candidate defines no %r" % name) from None
+        raise NameError(f"the candidate defines no {name!r}") from None
 
 
 def limit_cpu(seconds: float) -> None:

@@ -60,12 +60,12 @@ class _Raises:
     def match(self, pattern: str) -> bool:
         """Whether the text of what was raised matches; fails if not."""
         if not re.search(pattern, str(self.value)):
-            raise Failed("%r does not match %r" % (str(self.value), pattern))
+            raise Failed(f"{str(self.value)!r} does not match {pattern!r}")
         return True
 
     def __exit__(self, kind: Any, error: Any, trace: Any) -> bool:
         if error is None:
-            raise Failed("did not raise %r" % (self._expected,))
+            raise Failed(f"did not raise {self._expected!r}")
         if not issubclass(kind, self._expected):
             return False
         self.value, self.type = error, kind
@@ -84,11 +84,11 @@ def raises(expected: Any, *args: Any, match: Optional[str] = None, **kwargs: Any
     return checker
 
 
-class approx:  # noqa: N801  pytest's own name
+class approx:
     """Numbers, or sequences and dicts of numbers, within a tolerance."""
 
     __array_ufunc__ = None
-    __hash__ = None  # type: ignore[assignment]  equality with a tolerance has no hash
+    __hash__ = None  # type: ignore[assignment]  # equality with a tolerance has no hash
 
     def __init__(self, expected: Any, rel: Optional[float] = None, abs: Optional[float] = None, nan_ok: bool = False):
         self.expected = expected
@@ -126,10 +126,10 @@ class approx:  # noqa: N801  pytest's own name
         return bool(abs(out - expected) <= max(absolute, relative * size))
 
     def __repr__(self) -> str:
-        return "approx(%r)" % (self.expected,)
+        return f"approx({self.expected!r})"
 
 
-class param:  # noqa: N801  pytest's own name
+class param:
     """One set of arguments with an id or marks."""
 
     def __init__(self, *values: Any, id: Optional[str] = None, marks: Any = ()) -> None:
@@ -192,7 +192,7 @@ def _axis(mark: Mark) -> Iterator[Tuple[str, Dict[str, Any], List[Mark]]]:
 def _label(values: Sequence[Any], index: int) -> str:
     simple = all(type(value) in (int, float, str, bool, type(None)) for value in values)
     text = "-".join(str(value) for value in values)
-    return text if simple and len(text) < 60 else "%d" % index
+    return text if simple and len(text) < 60 else str(index)
 
 
 def module() -> types.ModuleType:

@@ -28,8 +28,9 @@ Borrow = Callable[[str, Any], Any]
 _ATOMS = frozenset((str, bool, type(None), int, float))
 _CONTAINERS = frozenset((list, dict))
 _WIDE = 1 << 63
-_text = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
-_parse = json.loads
+_SHORT = frozenset((str, bool, type(None), float))
+_encoder = json.JSONEncoder(separators=(",", ":"), check_circular=False)
+_scan = json.JSONDecoder().scan_once
 
 
 class NotPlain(TypeError):
@@ -56,12 +57,36 @@ def refuse_to_borrow(tag: str, value: Any) -> Any:
 
 def encode(value: Any, lend: Lend = refuse_to_lend) -> bytes:
     """The text of a value. `lend` names what is not plain data; it returns an object with one key."""
+    if type(value) is list and (_is_flat(value) or all(map(_is_flat, value))):
+        return dumps(value)
     return dumps(pack(value, lend))
 
 
-def dumps(packed: Any) -> bytes:
-    """Packed data as text."""
-    return _text(packed).encode("ascii")
+def _is_flat(value: Any) -> bool:
+    """Whether a value is its own packed form, as far as a quick look tells: most arguments and answers."""
+    kind = type(value)
+    if kind in _SHORT:
+        return True
+    if kind is int:
+        return -_WIDE < value < _WIDE
+    if kind is not list or len(value) > ELEMENT_LIMIT:
+        return False
+    kinds = set(map(type, value))
+    return _SHORT.issuperset(kinds) or (_ATOMS.issuperset(kinds) and _narrow(value))
+
+
+def _make_dumps() -> Callable[[Any], bytes]:
+    """`JSONEncoder.encode` builds its C encoder anew for each text; ours is built once, where there is one."""
+    make = getattr(json.encoder, "c_make_encoder", None)
+    if make is None:
+        return lambda packed: _encoder.encode(packed).encode("ascii")
+    text = json.encoder.encode_basestring_ascii
+    chunks = make(None, _encoder.default, text, None, ":", ",", False, False, True)
+    return lambda packed: "".join(chunks(packed, 0)).encode("ascii")
+
+
+#: Packed data as text.
+dumps = _make_dumps()
 
 
 def pack(value: Any, lend: Lend = refuse_to_lend) -> Any:
@@ -79,12 +104,23 @@ def pack(value: Any, lend: Lend = refuse_to_lend) -> Any:
 def decode(text: bytes, borrow: Borrow = refuse_to_borrow) -> Any:
     """The value of a text that nobody vouches for. Raises `BadData`."""
     if len(text) > ELEMENT_LIMIT // 4 and text.count(b",") + text.count(b"[") + text.count(b"{") > ELEMENT_LIMIT:
-        raise BadData("more than %d elements" % ELEMENT_LIMIT)
-    try:
-        data = _parse(text.decode("utf-8"))
-    except (ValueError, RecursionError, MemoryError) as error:
-        raise BadData("not JSON: " + type(error).__name__) from None
+        raise BadData(f"more than {ELEMENT_LIMIT} elements")
+    data = parse(text)
+    if b"{" not in text and text.count(b"[") < DEPTH_LIMIT:
+        return data  # no tag anywhere
     return unpack(data, borrow)
+
+
+def parse(text: bytes) -> Any:
+    """The JSON data of a text. Raises `BadData`."""
+    try:
+        line = text.decode("utf-8")
+        data, end = _scan(line, 0)
+    except (ValueError, RecursionError, MemoryError, StopIteration) as error:
+        raise BadData("not JSON: " + type(error).__name__) from None
+    if end != len(line):
+        raise BadData("more than one value")
+    return data
 
 
 def unpack(data: Any, borrow: Borrow = refuse_to_borrow) -> Any:
@@ -94,7 +130,7 @@ def unpack(data: Any, borrow: Borrow = refuse_to_borrow) -> Any:
     try:
         return _Unpacker(borrow).unpack(data, 0)
     except (ValueError, TypeError, ArithmeticError, LookupError, AttributeError, RecursionError, MemoryError) as error:
-        raise error if isinstance(error, BadData) else BadData("bad data: %s" % type(error).__name__) from None
+        raise error if isinstance(error, BadData) else BadData(f"bad data: {type(error).__name__}") from None
 
 
 class _Packer:
@@ -111,7 +147,7 @@ class _Packer:
         if kind in _ATOMS:
             return value if kind is not int or -_WIDE < value < _WIDE else {"i": hex(value)}
         if depth > DEPTH_LIMIT:
-            raise TooBig("deeper than %d levels, or it holds itself" % DEPTH_LIMIT)
+            raise TooBig(f"deeper than {DEPTH_LIMIT} levels, or it holds itself")
         if kind is list:
             return self.items(value, depth + 1)
         write = _WRITERS.get(kind)
@@ -121,7 +157,7 @@ class _Packer:
         """The elements of a list, tuple or set, packed. JSON writes a tuple as it writes a list."""
         self.room -= len(value)
         if self.room < 0:
-            raise TooBig("more than %d elements, or it holds itself" % ELEMENT_LIMIT)
+            raise TooBig(f"more than {ELEMENT_LIMIT} elements, or it holds itself")
         kinds = set(map(type, value))
         if _ATOMS.issuperset(kinds):
             if int not in kinds:
@@ -148,7 +184,7 @@ class _Packer:
 def _narrow(value: Any) -> bool:
     """Whether every int of a flat sequence is short enough to be written in decimal."""
     try:
-        return -_WIDE < min(value) and max(value) < _WIDE
+        return bool(-_WIDE < min(value) and max(value) < _WIDE)
     except TypeError:  # ints among strings or None
         return all(type(item) is not int or -_WIDE < item < _WIDE for item in value)
 

@@ -99,7 +99,8 @@ class ClassStub(type):
         return found
 
     def __len__(cls) -> int:
-        return _exactly(int, live(cls)[0].question("len", None, (cls,)))
+        found: int = _exactly(int, live(cls)[0].question("len", None, (cls,)))
+        return found
 
 
 class Instance(metaclass=ClassStub):
@@ -127,7 +128,8 @@ class Instance(metaclass=ClassStub):
         return ask(self, "ne", other) is True
 
     def __hash__(self) -> int:
-        return _exactly(int, ask(self, "hash")) if _named(self) else id(self)
+        found: int = _exactly(int, ask(self, "hash")) if _named(self) else id(self)
+        return found
 
     def __bool__(self) -> bool:
         return ask(self, "bool") is True
@@ -144,21 +146,25 @@ class Instance(metaclass=ClassStub):
         return ask(self, "exit", error) is True
 
     def __repr__(self) -> str:
-        return _exactly(str, ask(self, "repr"))
+        found: str = _exactly(str, ask(self, "repr"))
+        return found
 
     def __str__(self) -> str:
-        return _exactly(str, ask(self, "str"))
+        found: str = _exactly(str, ask(self, "str"))
+        return found
 
     def __format__(self, spec: str) -> str:
-        return _exactly(str, ask(self, "format", spec))
+        found: str = _exactly(str, ask(self, "format", spec))
+        return found
 
     def __len__(self) -> int:
-        return _exactly(int, ask(self, "len"))
+        found: int = _exactly(int, ask(self, "len"))
+        return found
 
 
 def instance_of(kind: type, peer: Asker, number: int) -> Any:
     """The stand-in for one live object."""
-    found = object.__new__(kind)
+    found: Any = object.__new__(kind)
     object.__getattribute__(found, "__dict__")[LIVE] = (peer, number)
     return found
 
@@ -188,13 +194,13 @@ def _both_live(left: Any, right: Any, operation: str) -> bool:
     if not isinstance(right, (Instance, ClassStub)):
         return False
     peer = object.__getattribute__(left, "__dict__")[LIVE][0]
-    peer.unseal("the candidate's own %s compared two of its objects" % operation)
+    peer.unseal(f"the candidate's own {operation} compared two of its objects")
     return True
 
 
 def _exactly(kind: type, value: Any) -> Any:
     if type(value) is not kind:
-        raise TypeError("the candidate's object answered with a %s, not %s" % (type(value).__name__, kind.__name__))
+        raise TypeError(f"the candidate's object answered with a {type(value).__name__}, not {kind.__name__}")
     return value
 
 
@@ -220,8 +226,8 @@ def _forward_operator(op: str, reflected: bool) -> Callable[..., Any]:
     def operation(self: Any, other: Any) -> Any:
         peer = object.__getattribute__(self, "__dict__")[LIVE][0]
         if not isinstance(other, Instance) and not (peer.live_operators and _named(self)):
-            raise TypeError("%s between a candidate's object and plain data needs live_operators=True" % op)
-        peer.unseal("the candidate's own operators were trusted (%s)" % op)
+            raise TypeError(f"{op} between a candidate's object and plain data needs live_operators=True")
+        peer.unseal(f"the candidate's own operators were trusted ({op})")
         return peer.question(op, None, (other, self) if reflected else (self, other))
 
     return operation
@@ -229,16 +235,16 @@ def _forward_operator(op: str, reflected: bool) -> Callable[..., Any]:
 
 def _install() -> None:
     for op in "iter getitem setitem delitem enter reversed".split():
-        setattr(Instance, "__%s__" % op, _forward(op))
+        setattr(Instance, f"__{op}__", _forward(op))
     for op in "abs int float complex index round neg pos".split():
-        setattr(Instance, "__%s__" % op, _forward_named(op))
+        setattr(Instance, f"__{op}__", _forward_named(op))
     setattr(Instance, "__invert__", _forward_named("inv"))  # noqa: B010  mypy knows no such attribute
     for op in "lt le gt ge".split():
-        setattr(Instance, "__%s__" % op, _forward_operator(op, False))
+        setattr(Instance, f"__{op}__", _forward_operator(op, False))
     for op in "add sub mul matmul truediv floordiv mod divmod pow lshift rshift and or xor".split():
         name = op + "_" if op in ("and", "or") else op
-        setattr(Instance, "__%s__" % op, _forward_operator(name, False))
-        setattr(Instance, "__r%s__" % op, _forward_operator(name, True))
+        setattr(Instance, f"__{op}__", _forward_operator(name, False))
+        setattr(Instance, f"__r{op}__", _forward_operator(name, True))
 
 
 _install()

@@ -33,8 +33,8 @@ class Patience:
     """How long an answer may take. Wall time is the backstop: the CPU limit is kept in the candidate's own process.
 
     At the limit `waited()` is asked how long the candidate was runnable without a CPU; that much is added, up to four
-    times the limit in all, so that a loaded machine does not turn honest programs into timeouts. `slow()` is called once
-    when an answer takes longer than a moment.
+    times the limit in all, so that a loaded machine does not turn honest programs into timeouts. `slow()` is called
+    once when an answer takes longer than a moment.
     """
 
     def __init__(
@@ -109,7 +109,7 @@ class JudgePeer(calls.Peer):
         if self.channel.unread():
             self._finish(calls.Broken("an answer before its question"))
         if self.calls > CALL_LIMIT:
-            self._finish(Over("timeout", "more than %d calls" % CALL_LIMIT))
+            self._finish(Over("timeout", f"more than {CALL_LIMIT} calls"))
 
     def _finish(self, error: BaseException) -> NoReturn:
         """Nothing more is asked of this process."""
@@ -118,7 +118,7 @@ class JudgePeer(calls.Peer):
         elif isinstance(error, calls.Gone):
             self.over = Over("exit", "the candidate's process ended")
         else:
-            self.over = Over("candidate_error", "the candidate sent what is no answer: %s" % error)
+            self.over = Over("candidate_error", f"the candidate sent what is no answer: {error}")
             if isinstance(error, calls.Broken):
                 self.tampered = str(error)
         raise self.over from None
@@ -220,7 +220,7 @@ class JudgePeer(calls.Peer):
         value = self._lent[target]
         allowed = _CALLBACKS[_kind(value)].get(op)
         if allowed is None:
-            raise TypeError("the tests' object cannot be asked for %s" % str(op)[:40])
+            raise TypeError(f"the tests' object cannot be asked for {str(op)[:40]}")
         return allowed(value, *args, **kwargs)
 
     def origin(self, error: BaseException) -> Optional[int]:
