@@ -1,0 +1,45 @@
+"""One thing that happened: an exec, a rollout, a file put into a sandbox, a grade, a step of an environment."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+EntryKind = Literal["rollout", "exec", "put", "grade", "step"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """A line of the ledger. `at` is seconds since the epoch; `request` is the wire request as JSON.
+
+    `sandbox_id` ties together what happened in one sandbox, in order; `group_id` ties siblings of a GRPO group.
+    `details` holds what only some kinds have (checks of a grade, steps of commands), as plain data.
+    """
+
+    id: str
+    kind: EntryKind
+    at: float
+    template: str
+    template_digest: str
+    request: bytes
+    seed: str = ""
+    determinism: str = "none"
+    seed_ack: str = "off"
+    isolation: str = ""
+    status: str = "ok"
+    exit_code: int | None = None
+    signal: int | None = None
+    reward: float | None = None
+    stdout: bytes = b""
+    stderr: bytes = b""
+    stdout_total: int = 0
+    stderr_total: int = 0
+    fork_ms: float = 0.0
+    exec_ms: float = 0.0
+    total_ms: float = 0.0
+    sandbox_id: str = ""
+    group_id: str = ""
+    tenant: str = ""
+    label: str = ""
+    details: Mapping[str, Any] = field(default_factory=dict)

@@ -1,0 +1,157 @@
+"""The ledger as the node uses it: a note on the hot path, a writer thread behind it, readers beside it.
+
+`note` appends the entry to the spool and queues it; when it returns, the entry outlives this process, so whatever was
+answered to a client is in the ledger. The writer commits what has queued up in one transaction. When the disk refuses,
+work goes on and the loss is counted and shown (`lost` in the statistics, an error in the log): a full disk must not
+stop a training run, and must not go unseen either.
+"""
+
+from __future__ import annotations
+
+import logging
+import queue
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+
+from hotbed.node.ledger.entry import Entry
+from hotbed.node.ledger.spool import Spool, records, segments
+from hotbed.node.ledger.store import Store
+
+T = TypeVar("T")
+
+log = logging.getLogger(__name__)
+
+_BATCH = 512
+_RETAIN_EVERY_S = 300.0
+_encode = msgspec.msgpack.Encoder().encode
+_decode = msgspec.msgpack.Decoder(Entry).decode
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Retention:
+    """How long and how much the ledger keeps."""
+
+    days: float = 30.0
+    max_bytes: int = 4 << 30
+
+
+class Ledger:
+    """What happened on this node. Open it once per state directory."""
+
+    def __init__(self, home: Path, *, retention: Retention | None = None) -> None:
+        self._path = home / "ledger.db"
+        self._retention = retention or Retention()
+        self._store = Store(self._path)
+        take_in(home / "spool", self._store)
+        self._spool = Spool(home / "spool")
+        self._queue: queue.SimpleQueue[tuple[int, Entry] | threading.Event | None] = queue.SimpleQueue()
+        self._reader = Store(self._path)
+        self._lock = threading.Lock()
+        self.lost = 0
+        self._thread = threading.Thread(target=self._write, name="hotbed-ledger", daemon=True)
+        self._thread.start()
+
+    def note(self, entry: Entry) -> None:
+        """Keep an entry. It survives this process from the moment this returns. Call it from one thread."""
+        try:
+            segment = self._spool.append(_encode(entry))
+        except OSError as error:
+            self._lose(1, error)
+            return
+        self._queue.put((segment, entry))
+
+    def read(self, look: Callable[[Store], T]) -> T:
+        """Look something up, with everything noted so far in view. Blocks: call it off the event loop."""
+        self.flush()
+        with self._lock:
+            return look(self._reader)
+
+    def flush(self) -> None:
+        """Wait until all that was noted is committed."""
+        done = threading.Event()
+        self._queue.put(done)
+        done.wait(timeout=60.0)
+
+    def stats(self) -> dict[str, Any]:
+        """Counters for the node's statistics."""
+        return {"waiting": self._queue.qsize(), "lost": self.lost}
+
+    def close(self) -> None:
+        """Commit what is queued and close. Idempotent."""
+        if self._thread.is_alive():
+            self._queue.put(None)
+            self._thread.join(timeout=60.0)
+            self._spool.close()
+            self._reader.close()
+
+    def _write(self) -> None:
+        retain_at = time.monotonic()
+        while True:
+            batch, waiting, more = self._collect()
+            if batch:
+                self._commit(batch)
+            if time.monotonic() >= retain_at:
+                retain_at = time.monotonic() + _RETAIN_EVERY_S
+                self._retain()
+            for event in waiting:
+                event.set()
+            if not more:
+                break
+        self._store.close()
+
+    def _collect(self) -> tuple[list[tuple[int, Entry]], list[threading.Event], bool]:
+        """What has queued up: entries, those who wait for them, and whether to go on."""
+        batch: list[tuple[int, Entry]] = []
+        item = self._queue.get()
+        while True:
+            if item is None:
+                return batch, [], False
+            if isinstance(item, threading.Event):
+                return batch, [item], True
+            batch.append(item)
+            if len(batch) >= _BATCH or self._queue.empty():
+                return batch, [], True
+            item = self._queue.get()
+
+    def _commit(self, batch: list[tuple[int, Entry]]) -> None:
+        try:
+            self._store.add(entry for _, entry in batch)
+        except Exception as error:  # noqa: BLE001  the writer thread's boundary: it must outlive a full disk
+            self._lose(len(batch), error)
+            return  # the spool keeps them: the next start takes them in
+        for segment, count in Counter(segment for segment, _ in batch).items():
+            self._spool.committed(segment, count)
+
+    def _retain(self) -> None:
+        oldest = time.time() - self._retention.days * 86400
+        try:
+            gone = self._store.retain(newer_than=oldest, max_bytes=self._retention.max_bytes)
+        except Exception as error:  # noqa: BLE001  as above
+            log.error("event=ledger_retention_failed error=%r", error)
+            return
+        if gone:
+            log.info("event=ledger_retention removed=%d", gone)
+
+    def _lose(self, count: int, error: Exception) -> None:
+        self.lost += count
+        log.error("event=ledger_write_failed entries=%d lost=%d error=%r", count, self.lost, error)
+
+
+def take_in(directory: Path, store: Store) -> int:
+    """Commit what an earlier run spooled and did not commit; how many entries."""
+    taken = 0
+    for path in segments(directory):
+        entries = [_decode(record) for record in records(path)]
+        store.add(entries)
+        path.unlink()
+        taken += len(entries)
+    if taken:
+        log.info("event=ledger_recovered entries=%d", taken)
+    return taken
