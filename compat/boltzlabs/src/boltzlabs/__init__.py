@@ -1,1 +1,9 @@
-"""An alias of Hotbed under the name `boltzlabs`."""
+"""Hotbed under the name `boltzlabs`: scripts written for it run unchanged on your own machine.
+
+Every public name of `hotbed` is here, and means what it means there.
+"""
+
+import hotbed
+from hotbed import *  # noqa: F403  an alias is exactly this
+
+__all__ = hotbed.__all__
