@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from hotbed.wire.routes import GET_SANDBOX, ROUTES
 
 
@@ -14,3 +16,10 @@ def test_names_and_operations_are_unique() -> None:
 def test_a_segment_cannot_leave_its_place() -> None:
     """An id with a slash in it is an unknown id, not another path."""
     assert GET_SANDBOX.url(id="a/../b?c") == "/v1/sandboxes/a%2F..%2Fb%3Fc"
+
+
+def test_the_page_lists_every_route() -> None:
+    """docs/reference/http.md is what people without our client read."""
+    page = (Path(__file__).parents[3] / "docs/reference/http.md").read_text()
+
+    assert [route.name for route in ROUTES if f"| `{route.method} {route.path}` |" not in page] == []
