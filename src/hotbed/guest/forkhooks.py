@@ -14,8 +14,10 @@ import sys
 from typing import Any, Callable, Dict, List
 
 _HELD_MODULES = ("threading", "random")
+_LOCKS_ONLY = {"logging", "concurrent.futures.thread", "asyncio.events", "weakref"}
 _held: List[Dict[str, Callable[[], Any]]] = []
 _owner: List[int] = []
+_foreign: List[str] = []
 _register = os.register_at_fork
 
 
@@ -28,6 +30,11 @@ def hold() -> None:
 def stop() -> None:
     """Register hooks as usual again."""
     os.register_at_fork = _register
+
+
+def dispensable() -> bool:
+    """Whether a fork may skip all hooks: every one was seen, and is held or one that only frees locks."""
+    return bool(_owner) and not set(_foreign) - _LOCKS_ONLY
 
 
 def release() -> None:
@@ -49,6 +56,7 @@ def _keep(**hooks: Callable[[], Any]) -> None:
     if all(_module_of(hook) in _HELD_MODULES for hook in hooks.values()):
         _held.append(hooks)
     else:
+        _foreign.extend(_module_of(hook) for hook in hooks.values())
         _register(**hooks)
 
 

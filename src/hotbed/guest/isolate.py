@@ -63,7 +63,7 @@ class Isolator:
             self._limit(box)
             self._become_nobody()
             self._give_up_rights()
-        except OSError as error:
+        except (OSError, ValueError, OverflowError) as error:
             raise Failed(f"{self.stage}: {error}") from None
 
     def rehearse(self, box: Dict[str, Any], network: int) -> None:

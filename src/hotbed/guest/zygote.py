@@ -251,6 +251,7 @@ def settle() -> None:
         raise RuntimeError("a preloaded module started threads; a fork would lose them")
     flags = kernel.MS_REMOUNT | kernel.MS_BIND | kernel.MS_RDONLY | kernel.MS_NOSUID | kernel.MS_NODEV
     kernel.mount(None, b"/", None, flags, None)  # what sandboxes share of it, no sandbox may change
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # pid 1 is immune to what it has no handler for
     kernel.empty_bounding_set()
     kernel.prctl(kernel.PR_SET_NO_NEW_PRIVS, 1)
     kernel.Filter(filters.template_filter()).install()
