@@ -22,8 +22,8 @@ import platform
 import socket
 from typing import Any, Callable, Dict, List, Mapping, NoReturn
 
-from . import archive, child, filing, kernel, processes, programs, warming
-from .box import NULL, Box, below_agent
+from . import archive, child, filing, hunting, kernel, programs, warming
+from .box import NULL, Box
 from .code_exec import CodeExec
 from .command_exec import CommandExec
 from .execs import Exec
@@ -64,10 +64,11 @@ class Agent:
 
     def handle(self, header: Header, body: bytes, fds: List[int]) -> None:
         """Do what a frame asks for, or say why not."""
-        op = _OPS.get(header.get("op"))  # type: ignore[arg-type]
+        name = header.get("op")
+        op = _OPS.get(name) if type(name) is str else None
         try:
             if op is None:
-                raise Refused("bad_request", f"unknown op {header.get('op')!r:.64}")
+                raise Refused("bad_request", f"unknown op {name!r:.64}")
             op(self, header, body, fds)
         except Refused as error:
             self.refuse(header, error.code, str(error))
@@ -104,6 +105,7 @@ class Agent:
             self.memory.wake()
         except Exception:
             self.execs.pop(request.id, None)
+            work.abandon()
             raise
 
     def start(self, header: Header, _body: bytes, fds: List[int]) -> None:
@@ -244,6 +246,7 @@ def warm(rounds: int = 30) -> None:
     """For the template: run the way of an exec until it is hot. Before its heap is frozen and its first fork."""
     child.note_signals()
     rehearse(rounds)
+    _STDIO.install(None)
     warming.rehearse_runner(_STDIO, rounds)
 
 
@@ -299,4 +302,4 @@ def serve(agent: Agent) -> None:
 def end_everything() -> None:
     """The kernel kills a pid namespace with its pid 1; elsewhere we do."""
     if os.getpid() != 1:
-        processes.kill_all(lambda: {pid for pid, about in below_agent().items() if about.alive})
+        hunting.kill(lambda census: census.everybody())

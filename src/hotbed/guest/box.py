@@ -6,14 +6,14 @@ import os
 import signal
 import socket
 import struct
-from typing import Any, Dict, List, Mapping, Optional, Protocol, Sequence, Set
+from typing import Any, Callable, Dict, List, Mapping, Optional, Protocol, Sequence, Set
 
-from . import processes
+from . import hunting
 from .capture import Lingering
 from .children import Children
 from .frames import Connection
+from .hunting import Census, Claim, Marks
 from .loop import Loop
-from .processes import Claim
 
 NULL = 0  # the template leaves an agent's first three descriptors on /dev/null
 _SEND_TIMEOUT = struct.pack("ll", 60, 0)  # struct timeval
@@ -54,7 +54,7 @@ class Box:
         self.connection = Connection(sock)
         self.ready_ns = ready_ns
         self.config = config
-        self.marks = processes.Marks()
+        self.marks = Marks()
         self.jobs: Dict[int, Claimant] = {}
         self.started = 0
         self._opened = False
@@ -88,31 +88,26 @@ class Box:
 
     def members(self, job: Claimant) -> Set[int]:
         """The living processes of a job."""
-        others: List[Claim] = [other.claim for other in self.jobs.values() if other is not job]
-        return processes.members(below_agent(), job.claim, others, self.marks.of)
+        census = Census()
+        census.take()
+        return self._pick(job)(census)
 
     def kill(self, job: Claimant) -> None:
         """Kill every process of a job."""
         if self.started == 1 and os.getpid() == 1:
             # Nothing else ever ran here: the kernel does it in one step that no fork can slip through.
-            processes.send(-1, signal.SIGKILL)
+            hunting.send(-1, signal.SIGKILL)
         else:
-            processes.kill_all(lambda: self.members(job))
+            hunting.kill(self._pick(job))
+
+    def _pick(self, job: Claimant) -> Callable[[Census], Set[int]]:
+        others: List[Claim] = [other.claim for other in self.jobs.values() if other is not job]
+        return lambda census: census.members(job.claim, others)
 
     def close(self) -> None:
         """Give back what a rehearsal took."""
         self.children.close()
         self.loop.close()
-
-
-def below_agent() -> Dict[int, processes.Process]:
-    """Every process of the sandbox but the agent."""
-    table = processes.table()
-    own = os.getpid()
-    if own == 1:
-        table.pop(1, None)
-        return table
-    return processes.below(table, own)
 
 
 def counter(fd: Optional[int], name: bytes) -> Optional[Counter]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import resource
 from typing import Callable, Optional, Sequence
 
 from . import runner
 from .box import Box
 from .execs import Exec, close
+from .forking import fork
 from .orderlog import OrderLog, Run
 from .pump import Pump
 from .request import ExecRequest
@@ -38,7 +38,7 @@ class CodeExec(Exec):
         ends, fds, pump = self.open()
         mark = self.box.marks.next()
         try:
-            pid = os.fork()
+            pid = fork()
         except OSError as error:
             close(fds)
             self.begin(ends, mark, pump)

@@ -24,7 +24,7 @@ Fds = Tuple[int, ...]
 class Exec:
     """From the request to the result; `CodeExec` and `CommandExec` know how to run what."""
 
-    job: Job
+    job: Job = None  # type: ignore[assignment]  # from `begin` on
 
     def __init__(self, box: Box, request: ExecRequest, on_result: Callable[[Exec], None]) -> None:
         self.box = box
@@ -81,6 +81,12 @@ class Exec:
         """There may be no further process, or there is no memory for one."""
         self.job.cause = "oom" if error.errno == errno.ENOMEM else "pids"
         self.finish(None, int(signal.SIGKILL))
+
+    def abandon(self) -> None:
+        """Our own failure while starting: let go of everything, tell nothing."""
+        if self.job is not None:
+            self.job.kill("signal")
+            self.job.finish()
 
     def count(self, usage: resource.struct_rusage) -> None:
         """Add what an ended leader used."""

@@ -13,8 +13,8 @@ from typing import Callable, Optional, Sequence
 from . import processes
 from .box import Box
 from .capture import Capture, Stream
+from .hunting import Claim
 from .loop import Timer
-from .processes import Claim
 from .pump import Pump
 from .verdict import Evidence
 

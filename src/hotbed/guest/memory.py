@@ -7,8 +7,11 @@ proportional count decides.
 
 from __future__ import annotations
 
-from . import processes
-from .box import Box, below_agent
+import signal
+from typing import List
+
+from . import hunting, processes
+from .box import Box
 
 _INTERVAL_S = 0.05
 
@@ -32,16 +35,16 @@ class MemoryWatch:
 
     def _look(self) -> None:
         self._pending = False
-        pids = [pid for pid, about in below_agent().items() if about.alive]
+        pids = processes.living()
         if processes.resident_kib(pids) > self._limit_kib and processes.proportional_kib(pids) > self._limit_kib:
-            self._kill_largest()
+            self._kill_largest(pids)
         if pids or self._box.jobs:
             self.wake()
 
-    def _kill_largest(self) -> None:
+    def _kill_largest(self, pids: List[int]) -> None:
         jobs = list(self._box.jobs.values())
         if jobs:
             max(jobs, key=lambda job: processes.proportional_kib(self._box.members(job))).kill("oom")
         else:
-            for pid in below_agent():
-                processes.send(pid, 9)
+            for pid in pids:
+                hunting.send(pid, signal.SIGKILL)

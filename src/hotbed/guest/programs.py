@@ -17,6 +17,7 @@ from .box import NULL, Box
 from .capture import Capture, pipes
 from .child import become
 from .execs import enter
+from .forking import fork
 from .job import Job
 from .request import Refused, refusal
 from .reseed import reseed
@@ -52,7 +53,7 @@ class Program:
         try:
             ends, outs = pipes()
             mark = self.box.marks.next()
-            pid = os.fork()
+            pid = fork()
         except OSError as error:
             raise refusal(error, f"cannot start {name}") from None
         if pid == 0:

@@ -77,7 +77,7 @@ def parse(header: Dict[str, Any], body: bytes) -> ExecRequest:
         args=[_text(item, "args") for item in get("args") or []],
         files=[(_text(f[0], "path"), data, _whole(f[2], "mode")) for f, data in zip(files, contents)],
         stdin=stdin,
-        env={_text(name, "env"): _text(value, "env") for name, value in (get("env") or {}).items()},
+        env={_variable(name): _text(value, "env") for name, value in (get("env") or {}).items()},
         cwd=None if get("cwd") is None else _text(get("cwd"), "cwd"),
         timeout_s=float(get("timeout_s", 60.0)),
         output_bytes=_whole(get("output_bytes", 16 << 20), "output_bytes"),
@@ -117,6 +117,12 @@ def _text(value: Any, name: str) -> str:
     if "\0" in text:
         raise Refused("bad_request", f"{name} holds a NUL character")
     return text
+
+
+def _variable(name: Any) -> str:
+    if not name or "=" in _text(name, "env"):
+        raise Refused("bad_request", f"{name!r:.64} cannot be an environment variable")
+    return str(name)
 
 
 def _whole(value: Any, name: str) -> int:

@@ -1,8 +1,8 @@
 """A fork of a warm interpreter must not repeat its siblings' random numbers.
 
 `secrets`, `os.urandom`, `uuid4` and `random.SystemRandom` ask the kernel each time, OpenSSL notices a fork itself, and
-`random` has a hook for its hidden instance (see `forkhooks`). What is left is state that some module computed before the
-fork. Hash seeds (`str.__hash__`) cannot change after the interpreter started: all forks of a template share them.
+`random` has a hook for its hidden instance (see `forkhooks`). What is left is state that some module computed before
+the fork. Hash seeds (`str.__hash__`) cannot change after the interpreter started: all forks of a template share them.
 """
 
 from __future__ import annotations

@@ -136,8 +136,18 @@ def report(kind: Type[BaseException], error: BaseException, trace: Optional[Trac
         else:
             # The built-in hook looks for a file of that name instead of asking linecache before 3.13.
             traceback.print_exception(kind, error, trace)
-    except BaseException:  # noqa: BLE001  # boundary: a hook or a stream of the program may raise anything
-        traceback.print_exception(kind, error, trace, file=sys.__stderr__)
+    except BaseException as second:  # noqa: BLE001  # boundary: a hook or a stream of the program may raise anything
+        report_both(second, error, sys.__stderr__)
+
+
+def report_both(second: BaseException, first: BaseException, stream: Any) -> None:
+    """A hook failed: print its failure, and what it should have printed."""
+    for title, error in (("Error in sys.excepthook:\n", second), ("\nOriginal exception was:\n", first)):
+        try:
+            stream.write(title)
+            traceback.print_exception(type(error), error, error.__traceback__, file=stream)
+        except BaseException:  # noqa: BLE001  # boundary: an exception of the program may fail to be printed
+            pass
 
 
 def conclude(number: int, stdio: Stdio) -> int:

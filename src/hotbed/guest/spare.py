@@ -14,6 +14,7 @@ from . import runner
 from .box import NULL, Box
 from .capture import pipes
 from .child import become
+from .forking import fork
 from .orderlog import OrderLog
 from .runner import Work
 from .stdio import Stdio
@@ -68,7 +69,7 @@ def park(box: Box, stdio: Stdio, rehearse: Callable[[], None]) -> Spare:
     ends, outs = pipes()
     request, order = os.pipe2(os.O_CLOEXEC)
     os.set_blocking(order, False)
-    pid = os.fork()
+    pid = fork()
     if pid == 0:
         wait(stdio, log, (NULL, *outs), request, rehearse)
     for fd in (*outs, request):

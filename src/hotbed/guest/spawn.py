@@ -38,7 +38,9 @@ def spawn(argv: Sequence[Word], env: Mapping[str, str], fds: Sequence[int]) -> i
 
 def candidates(name: str, path: str) -> List[str]:
     """The files that a command name may mean, in the order of PATH."""
-    if "/" in name or not name:
+    if not name:
+        return []  # posix_spawn would not take it
+    if "/" in name:
         return [name]
     return [os.path.join(folder or ".", name) for folder in path.split(os.pathsep)]
 

@@ -92,6 +92,8 @@ class Stdio:
     def install(self, log: Optional[OrderLog]) -> None:
         """Make them this process's standard streams."""
         self._out.log = self._err.log = log
+        if sys.stdout is self.stdout:
+            return  # since the template: writing to `sys` costs a fork many pages
         sys.stdin = sys.__stdin__ = self.stdin  # type: ignore[misc]  # typeshed has the dunder ones final
         sys.stdout = sys.__stdout__ = self.stdout  # type: ignore[misc]
         sys.stderr = sys.__stderr__ = self.stderr  # type: ignore[misc]

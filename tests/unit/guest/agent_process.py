@@ -12,6 +12,7 @@ import socket
 import sys
 import time
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from hotbed.guest import agent, frames
@@ -37,7 +38,7 @@ class AgentProcess:
     def send(self, op: str, body: bytes = b"", fds: Sequence[int] = (), **fields: Any) -> str:
         """Ask for something; the id it was given."""
         self._count += 1
-        name = fields.pop("id", f"r{self._count}")
+        name = str(fields.pop("id", f"r{self._count}"))
         self.connection.send({"op": op, "id": name, **fields}, body, fds)
         return name
 
@@ -127,3 +128,16 @@ def enter_pid_namespace() -> None:
     libc.mount(b"none", b"/", None, 0x44000, None)  # MS_REC | MS_PRIVATE
     if libc.mount(b"proc", b"/proc", b"proc", 0, None) != 0:
         os._exit(98)
+
+
+def gone(pid: int) -> bool:
+    """Whether a process has ended, give or take what the kernel needs for it."""
+    for _ in range(100):
+        try:
+            state = Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2][0]
+        except FileNotFoundError:
+            return True
+        if state == "Z":
+            return True
+        time.sleep(0.02)
+    return False
