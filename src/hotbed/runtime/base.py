@@ -239,7 +239,11 @@ class Box(Protocol):
         ...
 
     async def files(self, operation: Literal["stat", "list", "remove", "mkdir"], path: str) -> Mapping[str, Any]:
-        """Look at or change the sandbox's files."""
+        """Look at or change the sandbox's files.
+
+        stat tells `type`, `size`, `perm` and `mtime_ns`; list tells `entries` of these, each with its `name`, and
+        whether they are `truncated`.
+        """
         ...
 
     async def kill(self) -> None:

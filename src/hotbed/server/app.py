@@ -10,7 +10,7 @@ from hotbed.errors import Error, InvalidRequest, NotFound
 from hotbed.node.node import Node
 from hotbed.server.errors import error_response
 from hotbed.server.operation import Handler, Operation
-from hotbed.server.routes import execs, files, leases, sandboxes, templates
+from hotbed.server.routes import execs, files, leases, pools, sandboxes, templates
 from hotbed.server.routes import node as nodes
 from hotbed.wire import routes
 from hotbed.wire.routes import Route
@@ -30,6 +30,14 @@ HANDLERS: tuple[tuple[Route, Handler], ...] = (
     (routes.CREATE_TEMPLATE, templates.create),
     (routes.LIST_TEMPLATES, templates.listing),
     (routes.GET_TEMPLATE, templates.get),
+    (routes.GET_ENV_DIR, pools.get_env_dir),
+    (routes.PUT_ENV_DIR, pools.put_env_dir),
+    (routes.CREATE_POOL, pools.create),
+    (routes.LIST_POOLS, pools.listing),
+    (routes.GET_POOL, pools.get),
+    (routes.DELETE_POOL, pools.delete),
+    (routes.END_WORKERS, pools.end_workers),
+    (routes.WORKER_OUTPUT, pools.output),
     (routes.HEALTH, nodes.health),
     (routes.CAPABILITIES, nodes.capabilities),
     (routes.STATS, nodes.stats),

@@ -23,7 +23,7 @@ class LineFormatter(logging.Formatter):
 
 def configure_logs(*, level: str, file: str) -> None:
     """Send this process's logs to a file, or to standard error when none is named."""
-    handler: logging.Handler = logging.FileHandler(file) if file else logging.StreamHandler()
+    handler: logging.Handler = logging.FileHandler(file, errors="backslashreplace") if file else logging.StreamHandler()
     handler.setFormatter(LineFormatter())
     root = logging.getLogger()
     root.handlers[:] = [handler]

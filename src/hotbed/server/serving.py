@@ -25,6 +25,7 @@ from typing import Any
 import uvicorn
 
 from hotbed.errors import Error
+from hotbed.node.lanes import LaneServer
 from hotbed.node.node import Node
 from hotbed.runtime.base import Backend
 from hotbed.server.app import make_app
@@ -77,8 +78,11 @@ def owned_socket(path: Path | None, settings: Settings) -> Iterator[SocketOwners
 async def serve(settings: Settings, backend: Backend, ownership: SocketOwnership | None, readiness: Readiness) -> None:
     """Start the node, serve until it is time to stop, drain, close."""
     node = Node(backend, settings.policy(), version=package_version())
+    lanes = LaneServer(node.pools, node.nursery)
     try:
         await node.start(warm=settings.warm)
+        if settings.lanes_path is not None:
+            lanes.listen(settings.lanes_path)
         listeners = listen(settings)
         server = Server(server_config(node))
         serving = asyncio.get_running_loop().create_task(server.serve(sockets=listeners))
@@ -89,6 +93,7 @@ async def serve(settings: Settings, backend: Backend, ownership: SocketOwnership
         server.should_exit = True
         await serving
     finally:
+        lanes.close()
         await node.close()
 
 

@@ -46,6 +46,7 @@ class Settings:
     ttl_s: float = 24 * 3600.0
     idle_ttl_s: float = 3600.0
     max_templates: int = 32
+    boltz_slots: int = 0
     spares: int = 8
     warm: tuple[str, ...] = ("python",)
     log_level: LogLevel = "info"
@@ -75,6 +76,12 @@ class Settings:
             return Path(self.socket)
         return None if self.port else Path(self.runtime_dir) / "node.sock"
 
+    @property
+    def lanes_path(self) -> Path | None:
+        """Where clients on this machine get the lanes of their pools: beside the Unix socket."""
+        path = self.socket_path
+        return path.with_name(f"{path.stem}-lanes.sock") if path is not None else None
+
     def policy(self) -> Policy:
         """What the node promises."""
         computed = default_max_sandboxes(memory_mib=usable_memory_mib(), cores=usable_cores())
@@ -86,6 +93,8 @@ class Settings:
             idle_ttl_s=self.idle_ttl_s,
             lease_ttl_s=self.lease_ttl_s,
             max_templates=self.max_templates,
+            home=self.home,
+            boltz_slots=self.boltz_slots,
         )
 
 

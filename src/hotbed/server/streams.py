@@ -13,8 +13,8 @@ import msgspec
 
 from hotbed.runtime.base import OnOutput
 from hotbed.server.connection import Emit, Stream
-from hotbed.server.errors import as_error
-from hotbed.wire.execs import ErrorEvent, ExecResponse, OutputEvent, ResultEvent, text_or_bytes
+from hotbed.server.errors import as_error, error_json
+from hotbed.wire.execs import ExecResponse, OutputEvent, ResultEvent, text_or_bytes
 from hotbed.wire.routes import NDJSON
 
 Run = Callable[[OnOutput], Awaitable[ExecResponse]]
@@ -31,7 +31,8 @@ def stream_exec(run: Run) -> Stream:
         try:
             await emit(line(ResultEvent(result=await run(on_output))))
         except Exception as failure:  # noqa: BLE001  the stream's boundary: the status line has been sent already
-            await emit(line(ErrorEvent(error=as_error(failure).to_wire())))
+            error = msgspec.Raw(error_json(as_error(failure)).encode())
+            await emit(line({"error": error, "event": "error"}))
 
     return Stream(produce, media_type=NDJSON)
 

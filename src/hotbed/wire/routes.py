@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
-from hotbed.wire import execs, health, sandboxes, templates
+from hotbed.wire import execs, health, pools, sandboxes, templates
 
 LEASE_HEADER = "x-hotbed-lease"
 NDJSON = "application/x-ndjson"
@@ -83,6 +83,30 @@ FILE_OPERATION = Route(
 PUT_TREE = Route(name="put_tree", method="PUT", path="/v1/sandboxes/{id}/tar", reply=sandboxes.TreeWritten)
 GET_TREE = Route(name="get_tree", method="GET", path="/v1/sandboxes/{id}/tar")
 
+GET_ENV_DIR = Route(name="get_env_dir", method="GET", path="/v1/env-dirs/{digest}", reply=pools.EnvDir)
+PUT_ENV_DIR = Route(name="put_env_dir", method="PUT", path="/v1/env-dirs/{digest}", reply=pools.EnvDir)
+CREATE_POOL = Route(
+    name="create_pool",
+    method="POST",
+    path="/v1/pools",
+    request=pools.CreatePool,
+    reply=pools.PoolCreated,
+    status=201,
+)
+LIST_POOLS = Route(name="list_pools", method="GET", path="/v1/pools", reply=pools.PoolList)
+GET_POOL = Route(name="get_pool", method="GET", path="/v1/pools/{id}", reply=pools.PoolRow)
+DELETE_POOL = Route(name="delete_pool", method="DELETE", path="/v1/pools/{id}", reply=sandboxes.Deleted)
+END_WORKERS = Route(
+    name="end_workers",
+    method="POST",
+    path="/v1/pools/{id}/end",
+    request=pools.EndWorkers,
+    reply=pools.WorkersEnded,
+)
+WORKER_OUTPUT = Route(
+    name="worker_output", method="GET", path="/v1/pools/{id}/workers/{index}/output", reply=pools.WorkerOutput
+)
+
 ROUTES: tuple[Route, ...] = (
     HEALTH,
     CAPABILITIES,
@@ -102,4 +126,12 @@ ROUTES: tuple[Route, ...] = (
     FILE_OPERATION,
     PUT_TREE,
     GET_TREE,
+    GET_ENV_DIR,
+    PUT_ENV_DIR,
+    CREATE_POOL,
+    LIST_POOLS,
+    GET_POOL,
+    DELETE_POOL,
+    END_WORKERS,
+    WORKER_OUTPUT,
 )

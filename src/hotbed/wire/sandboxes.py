@@ -116,7 +116,7 @@ class FileOperation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileEntry:
-    """One name in a directory, or what stat says of a path."""
+    """One name in a directory, or what stat says of a path. `type` is file, dir, link or other; `mtime` in seconds."""
 
     name: str
     type: str
@@ -127,8 +127,12 @@ class FileEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileAnswer:
-    """The answer to a `FileOperation`: `entry` for stat, `entries` for list, neither for remove and mkdir."""
+    """The answer to a `FileOperation`: `entry` for stat, `entries` for list, neither for remove and mkdir.
+
+    A list of a very large directory is cut short, and `truncated` says so.
+    """
 
     path: str
     entry: FileEntry | None = None
     entries: tuple[FileEntry, ...] = ()
+    truncated: bool = False

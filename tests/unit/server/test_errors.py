@@ -61,6 +61,13 @@ def test_what_nobody_foresaw_is_logged_and_not_told(caplog: pytest.LogCaptureFix
     assert "secret" in caplog.text
 
 
+def test_a_message_may_name_a_file_that_is_not_utf8() -> None:
+    """The name is the sandbox's choice."""
+    response = error_response(SandboxGone("no file /work/\udcff"))
+
+    assert json.loads(bytes(response.body))["message"] == "no file /work/\udcff"
+
+
 def test_a_client_that_left_is_no_failure_of_ours(caplog: pytest.LogCaptureFixture) -> None:
     """Nothing is logged as unforeseen."""
     assert as_error(ClientDisconnect()).code == "invalid_request"

@@ -48,7 +48,7 @@ VALUES: tuple[Any, ...] = (
     RESPONSE,
     ResultEvent(result=RESPONSE),
     SandboxList(sandboxes=(ROW,)),
-    FileAnswer(path="/a", entry=FileEntry(name="a", type="file"), entries=(FileEntry(name="b", type="directory"),)),
+    FileAnswer(path="/a", entry=FileEntry(name="a", type="file"), entries=(FileEntry(name="b", type="dir"),)),
     TemplateList(templates=(TemplateRow(id="t", name="t", image="host", limits={"cpus": 1.0}),)),
     Health(
         status="ok", version="1", node_id="n", sessions=0, running=1, queued=2, max_inflight=3, templates=("a",),

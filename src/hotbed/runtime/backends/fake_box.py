@@ -227,13 +227,13 @@ class FakeBox:
 def describe(path: str) -> dict[str, Any]:
     """What stat says of a path."""
     found = os.lstat(path)
-    kinds = {stat.S_IFREG: "file", stat.S_IFDIR: "directory", stat.S_IFLNK: "link"}
+    kinds = {stat.S_IFREG: "file", stat.S_IFDIR: "dir", stat.S_IFLNK: "link"}
     return {
         "name": os.path.basename(path),
         "type": kinds.get(stat.S_IFMT(found.st_mode), "other"),
         "size": found.st_size,
-        "mode": stat.S_IMODE(found.st_mode),
-        "mtime": found.st_mtime,
+        "perm": stat.S_IMODE(found.st_mode),
+        "mtime_ns": found.st_mtime_ns,
     }
 
 

@@ -25,6 +25,7 @@ from hotbed.wire.sandboxes import FileAnswer, FileEntry, FileWritten, TreeWritte
 
 BLOCK = 1 << 20
 MAX_MODE = 0o7777
+FILE_TYPES = ("file", "dir", "link")
 
 
 async def put_file(node: Node, call: Call) -> FileWritten:
@@ -63,9 +64,12 @@ async def file_operation(node: Node, call: Call) -> FileAnswer:
     session = node.sessions.get(call.segment("id"))
     with session.in_use():
         found = await session.held.box.files(call.body.operation, call.body.path)
-    entry = file_entry(found) if call.body.operation == "stat" else None
-    entries = tuple(file_entry(item) for item in found.get("entries", ()))
-    return FileAnswer(path=call.body.path, entry=entry, entries=entries)
+    path = call.body.path
+    if call.body.operation == "stat":
+        return FileAnswer(path=path, entry=file_entry({"name": os.path.basename(path), **found}))
+    listed = found.get("entries", ())
+    entries = tuple(map(file_entry, listed)) if isinstance(listed, (list, tuple)) else ()
+    return FileAnswer(path=path, entries=entries, truncated=found.get("truncated") is True)
 
 
 async def put_tree(node: Node, call: Call) -> TreeWritten:
@@ -115,13 +119,16 @@ def mode_of(call: Call) -> int:
 
 
 def file_entry(found: Any) -> FileEntry:
-    """What the sandbox says of a path, of which nothing is believed but its shape."""
+    """What a sandbox says of a path. It may say anything, so nothing is taken that is not of its type."""
+    told = found if isinstance(found, dict) else {}
+    name, kind, numbers = told.get("name"), told.get("type"), [told.get(key) for key in ("size", "perm", "mtime_ns")]
+    size, mode, mtime_ns = (number if type(number) is int else 0 for number in numbers)
     return FileEntry(
-        name=str(found.get("name", "")),
-        type=str(found.get("type", "")),
-        size=int(found.get("size", 0)),
-        mode=int(found.get("mode", 0)),
-        mtime=float(found.get("mtime", 0)),
+        name=name.encode("utf-8", "backslashreplace").decode() if isinstance(name, str) else "",
+        type=kind if kind in FILE_TYPES else "other",
+        size=size,
+        mode=mode,
+        mtime=mtime_ns / 1e9,
     )
 
 

@@ -10,6 +10,7 @@ import tarfile
 
 import pytest
 
+from hotbed.server.routes.files import file_entry
 from tests.unit.server.asking import Asked, ask, make_sandbox, served
 
 BIG = [os.urandom(700_000) for _ in range(5)]
@@ -32,6 +33,19 @@ def test_any_bytes_come_back_as_they_went(body: list[bytes]) -> None:
             assert (entry.json["entry"]["type"], entry.json["entry"]["mode"]) == ("file", 0o600)
 
     asyncio.run(scenario())
+
+
+@pytest.mark.parametrize(
+    "said",
+    [{"type": "file", "size": -1, "perm": "x", "mtime_ns": 1e9, "name": 3}, [], None, {"type": {}, "name": "\ud800"}],
+)
+def test_a_sandbox_that_lies_about_its_files_breaks_nothing(said: object) -> None:
+    """What it says is typed before it is passed on."""
+    entry = file_entry(said)
+
+    assert isinstance(entry.size, int)
+    assert (entry.mode, entry.mtime) == (0, 0.0)
+    assert entry.type in ("file", "other")
 
 
 def test_a_directory_can_be_made_listed_and_removed() -> None:

@@ -1,0 +1,60 @@
+"""Pools of environment workers, and the environment directories they are made of."""
+
+from __future__ import annotations
+
+from hotbed.errors import NotFound
+from hotbed.node.node import Node
+from hotbed.pools.contract import PoolClosed
+from hotbed.server.operation import Call
+from hotbed.wire.pools import EnvDir, PoolCreated, PoolList, PoolRow, WorkerOutput, WorkersEnded
+from hotbed.wire.sandboxes import Deleted
+
+
+async def get_env_dir(node: Node, call: Call) -> EnvDir:
+    """Whether a directory is here already."""
+    return node.pools.env_dirs.get(call.segment("digest"))
+
+
+async def put_env_dir(node: Node, call: Call) -> EnvDir:
+    """Take a directory's tar."""
+    node.check_open()
+    return await node.pools.env_dirs.put(call.segment("digest"), call.request.stream())
+
+
+async def create(node: Node, call: Call) -> PoolCreated:
+    """Make one with all its workers."""
+    node.check_open()
+    return await node.pools.create(call.body, call.lease)
+
+
+async def listing(node: Node, call: Call) -> PoolList:
+    """All that live."""
+    return PoolList(pools=tuple(pool.row() for pool in node.pools))
+
+
+async def get(node: Node, call: Call) -> PoolRow:
+    """One that lives."""
+    return node.pools.get(call.segment("id")).row()
+
+
+async def delete(node: Node, call: Call) -> Deleted:
+    """End one; the answer comes when nothing of it is left. Ending it again is no error."""
+    pool_id = call.segment("id")
+    try:
+        await node.pools.get(pool_id).close("deleted")
+    except PoolClosed:
+        pass
+    return Deleted(id=pool_id)
+
+
+async def end_workers(node: Node, call: Call) -> WorkersEnded:
+    """End workers that their client gave up, and say how each ended."""
+    return WorkersEnded(workers=await node.pools.get(call.segment("id")).end(call.body.workers))
+
+
+async def output(node: Node, call: Call) -> WorkerOutput:
+    """What a worker has printed so far."""
+    index = call.segment("index")
+    if not index.isascii() or not index.isdigit() or len(index) > 6:
+        raise NotFound(f"no worker {index[:16]!r}")
+    return await node.pools.get(call.segment("id")).output(int(index))
