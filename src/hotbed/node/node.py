@@ -14,13 +14,17 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from hotbed.errors import Draining, SandboxGone
-from hotbed.node import plans
+from hotbed.node import plans, records
 from hotbed.node.held import HeldBox
 from hotbed.node.leases import Lease, Leases
+from hotbed.node.ledger.entry import Entry
+from hotbed.node.ledger.ledger import Ledger
 from hotbed.node.nursery import Nursery
+from hotbed.node.pools import Pools, PoolSettings
 from hotbed.node.scheduler import Admission
 from hotbed.node.sessions import Session, Sessions
 from hotbed.node.stats import Stats
@@ -45,13 +49,16 @@ class Policy:
     idle_ttl_s: float
     lease_ttl_s: float
     max_templates: int
+    home: str = ""
+    boltz_slots: int = 0
 
 
 class Node:
     """One machine's templates, sandboxes and promises."""
 
-    def __init__(self, backend: Backend, policy: Policy, *, version: str) -> None:
+    def __init__(self, backend: Backend, policy: Policy, *, version: str, ledger: Ledger | None = None) -> None:
         self.backend = backend
+        self.ledger = ledger
         self.policy = policy
         self.version = version
         self.id = secrets.token_hex(8)
@@ -69,11 +76,15 @@ class Node:
         self.admission = Admission(
             limit=policy.max_sandboxes, queue_limit=policy.queue_limit, wait_s=policy.queue_wait_s
         )
+        pool_settings = PoolSettings(home=Path(policy.home), boltz_slots=policy.boltz_slots, ttl_s=policy.ttl_s)
+        self.pools = Pools(
+            pool_settings, backend=backend, templates=self.templates, nursery=self.nursery, fork=self.fork
+        )
 
     async def start(self, *, warm: tuple[str, ...] = ()) -> None:
         """Start the backend and the templates to have ready. Raises `IsolationUnavailable`."""
         await self.backend.start()
-        self.isolation = str(self.backend.capabilities()["isolation"])
+        self.isolation = self.pools.isolation = str(self.backend.capabilities()["isolation"])
         for name in warm:
             await self.templates.warm(name)
         log.info("event=node_started node=%s isolation=%s max=%d", self.id, self.isolation, self.admission.limit)
@@ -117,6 +128,8 @@ class Node:
                 **self.stats.snapshot(),
                 "leases": len(self.leases),
                 "sessions": len(self.sessions),
+                "pools": len(self.pools),
+                "boltz_slots_free": self.pools.slots.free,
                 "running": self.admission.running,
                 "queued": self.admission.queued,
                 "refused": self.admission.refused,
@@ -241,6 +254,8 @@ class Node:
         """Start ending every lease and sandbox. Returns at once."""
         for lease in tuple(self.leases):
             self.leases.end(lease)
+        for pool in self.pools:
+            pool.discard("shutdown")
         for held in tuple(self._live):
             held.discard("shutdown")
 

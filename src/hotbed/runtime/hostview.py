@@ -140,7 +140,7 @@ def packages_of(modules: Iterable[str]) -> tuple[Bind, ...]:
     wanted: dict[str, str] = {}
     for module in modules:
         top = module.partition(".")[0]
-        origin = _origin(top)
+        origin = _origin(top) if top != "hotbed" else None  # a guest module: every template has those
         if origin is None or _is_shown(origin):
             continue
         for path in _distribution_paths(top, origin):

@@ -24,6 +24,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     parser.add_argument("--port", type=int, help="TCP port (none)")
     parser.add_argument("--settings", metavar="FILE", help="a TOML file of settings")
     parser.add_argument("--max-sandboxes", type=int, metavar="N", help="how many may live at once (by memory)")
+    parser.add_argument("--boltz-slots", type=int, metavar="K", help="environments of boltz pools at work at once (0)")
     parser.add_argument("--warm", metavar="NAMES", help="templates to have ready, comma-separated (python)")
     parser.add_argument("--log-level", choices=("debug", "info", "warning", "error"))
     parser.add_argument("--log-file", metavar="PATH", help="instead of standard error")

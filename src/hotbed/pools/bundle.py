@@ -1,0 +1,66 @@
+"""From a template and an environment directory, the template that its workers are forked from. Pure.
+
+In default mode the derived template has imported what env.py will import, and each worker loads env.py itself. In boltz
+mode it has loaded env.py too, so an episode is a bare fork.
+
+CAVEAT: whatever a template imports runs with the template's own rights: every capability in its user namespace and none
+outside, before its filter is installed. That is code its author chose for the whole pool, never a candidate's; and
+boltz mode is there only where the node's owner has asked for it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal
+
+from hotbed.guest import env_preload
+from hotbed.pools import envlib, requirements
+from hotbed.runtime.base import Limits, TemplateSpec
+
+ENV_HOME = "/env"
+ENTRY = f"{ENV_HOME}/env.py"
+PROGRAM = "env_server"
+_PACKAGES_HOME = "/opt/packages"
+_PRELOAD_MODULE = "hotbed.guest.env_preload"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EnvBundle:
+    """An environment as the node has it: its directory, its packages, what it will import."""
+
+    digest: str
+    tree: Path
+    envlib: Path
+    packages: Path | None = None
+    modules: Sequence[str] = ()
+
+    def without_modules(self) -> EnvBundle:
+        """The same with nothing imported ahead."""
+        return replace(self, modules=())
+
+
+def derive(base: TemplateSpec, bundle: EnvBundle, *, mode: Literal["default", "boltz"], limits: Limits) -> TemplateSpec:
+    """The template of an environment's workers. Equal for equal arguments, so pools share it."""
+    mounts = [(str(bundle.tree), ENV_HOME), (str(bundle.envlib), envlib.INSIDE)]
+    path = [_PACKAGES_HOME, envlib.INSIDE]
+    if bundle.packages is not None:
+        mounts.append((str(bundle.packages), requirements.INSIDE))
+        path.append(requirements.INSIDE)
+    plan = {
+        "paths": path[2:],
+        "modules": list(bundle.modules),
+        "env": ENTRY if mode == "boltz" else None,
+    }
+    env = {**dict(base.env), "PYTHONPATH": ":".join(path), env_preload.VARIABLE: json.dumps(plan)}
+    return replace(
+        base,
+        name=f"{base.name[:40]}-{'boltz' if mode == 'boltz' else 'env'}-{bundle.digest[:12]}",
+        preload=(*base.preload, _PRELOAD_MODULE),
+        programs=(PROGRAM,),
+        env=tuple(sorted(env.items())),
+        mounts=(*base.mounts, *mounts),
+        limits=limits,
+    )

@@ -1,0 +1,99 @@
+"""The operations on pools as values, before any I/O has happened."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import partial
+from typing import TypeVar
+
+from hotbed.sdk.bodies import json_body, read_json
+from hotbed.sdk.calls import ANSWER_TIMEOUT_S, Call
+from hotbed.wire import routes
+from hotbed.wire.codec import from_wire, to_wire
+from hotbed.wire.pools import (
+    CreatePool,
+    EndWorkers,
+    EnvDir,
+    PoolCreated,
+    PoolList,
+    PoolRow,
+    WorkerOutput,
+    WorkersEnded,
+    WorkerTrouble,
+)
+from hotbed.wire.sandboxes import Deleted
+
+T = TypeVar("T")
+
+CREATE_TIMEOUT_S = 900.0  # with requirements to install
+
+
+def get_env_dir(digest: str) -> Call[EnvDir]:
+    """Whether the node holds a directory."""
+    return _call(routes.GET_ENV_DIR, EnvDir, digest=digest)
+
+
+def put_env_dir(digest: str, tar: Iterator[bytes], size: int) -> Call[EnvDir]:
+    """Send a directory's tar."""
+    route = routes.PUT_ENV_DIR
+    return Call(
+        method=route.method,
+        target=route.url(digest=digest),
+        read=partial(_read, EnvDir),
+        upload=tar,
+        upload_length=size,
+    )
+
+
+def create_pool(request: CreatePool) -> Call[PoolCreated]:
+    """Make a pool under the client's lease."""
+    route = routes.CREATE_POOL
+    return Call(
+        method=route.method,
+        target=route.url(),
+        read=partial(_read, PoolCreated),
+        body=json_body(to_wire(request)),
+        timeout_s=CREATE_TIMEOUT_S,
+        leased=True,
+    )
+
+
+def list_pools() -> Call[tuple[PoolRow, ...]]:
+    """Every live pool of the caller."""
+    return Call(method="GET", target=routes.LIST_POOLS.url(), read=lambda body: _read(PoolList, body).pools)
+
+
+def get_pool(pool_id: str) -> Call[PoolRow]:
+    """One live pool and its workers."""
+    return _call(routes.GET_POOL, PoolRow, id=pool_id)
+
+
+def delete_pool(pool_id: str) -> Call[Deleted]:
+    """End a pool."""
+    return _call(routes.DELETE_POOL, Deleted, id=pool_id)
+
+
+def end_workers(pool_id: str, troubles: Mapping[int, str]) -> Call[WorkersEnded]:
+    """End workers, and hear how each ended."""
+    route = routes.END_WORKERS
+    workers = tuple(WorkerTrouble(index=index, trouble=trouble) for index, trouble in troubles.items())  # type: ignore[arg-type]
+    return Call(
+        method=route.method,
+        target=route.url(id=pool_id),
+        read=partial(_read, WorkersEnded),
+        body=json_body(to_wire(EndWorkers(workers=workers))),
+        timeout_s=ANSWER_TIMEOUT_S,
+    )
+
+
+def worker_output(pool_id: str, index: int) -> Call[WorkerOutput]:
+    """What a worker has printed."""
+    return _call(routes.WORKER_OUTPUT, WorkerOutput, id=pool_id, index=str(index))
+
+
+def _call(route: routes.Route, kind: type[T], **segments: str) -> Call[T]:
+    return Call(method=route.method, target=route.url(**segments), read=partial(_read, kind))
+
+
+def _read(kind: type[T], body: bytes) -> T:
+    return from_wire(kind, read_json(body))

@@ -1,0 +1,94 @@
+"""A pool's workers as its client's machine sees them: lifecycle by HTTP, lanes from the node's Unix socket."""
+
+from __future__ import annotations
+
+import socket
+import time
+from collections.abc import Mapping, Sequence
+
+from hotbed.errors import Error, NodeUnavailable, ProtocolError
+from hotbed.guest import frames
+from hotbed.pools.control import Grant, Output, WorkerEnd
+from hotbed.sdk import pool_calls
+from hotbed.sdk.addresses import Address, dial
+from hotbed.sdk.transport import Link
+from hotbed.wire.pools import PoolCreated
+
+LANES_TIMEOUT_S = 60.0
+
+
+class NodeControl:
+    """The `Control` of a pool on this machine's node."""
+
+    def __init__(self, link: Link, pool: PoolCreated) -> None:
+        self._link = link
+        self._pool = pool
+        self._lanes: frames.Connection | None = None
+
+    def open(self, indices: Sequence[int]) -> Sequence[Grant]:
+        """A fresh worker and its lane for each. Raises `NodeUnavailable`, or the node's refusal."""
+        try:
+            connection = self._connection()
+            asked = {"pool": self._pool.id, "token": self._pool.token, "workers": list(indices)}
+            connection.send(asked)
+            deadline_s = time.monotonic() + LANES_TIMEOUT_S
+            return [self._grant(connection, deadline_s) for _ in indices]
+        except (OSError, EOFError) as reason:
+            self._drop()
+            raise NodeUnavailable(f"the node hands out no lanes: {reason}", hint="it has ended") from None
+        except BaseException:  # answers to come are nobody's any more
+            self._drop()
+            raise
+
+    def _grant(self, connection: frames.Connection, deadline_s: float) -> Grant:
+        connection.sock.settimeout(max(0.001, deadline_s - time.monotonic()))
+        header, _, fds = connection.receive()
+        if "error" in header:
+            wire = header["error"]
+            raise Error.from_wire(wire.get("code", ""), wire.get("message", ""), hint=wire.get("hint"))
+        if not fds:
+            return Grant(index=header["index"], reason=str(header.get("reason", "")))
+        if len(fds) != 1:
+            raise ProtocolError("a lane came with more than one descriptor")
+        return Grant(index=header["index"], sock=socket.socket(fileno=fds[0]), isolation=str(header["isolation"]))
+
+    def _connection(self) -> frames.Connection:
+        if self._lanes is None:
+            if self._pool.lanes is None:
+                raise NodeUnavailable("this node hands out no lanes", hint="it listens on no Unix socket")
+            self._lanes = frames.Connection(dial(Address(unix_path=self._pool.lanes), LANES_TIMEOUT_S))
+        return self._lanes
+
+    def _drop(self) -> None:
+        lanes, self._lanes = self._lanes, None
+        if lanes is not None:
+            lanes.close()
+
+    def end(self, troubles: Mapping[int, str]) -> Mapping[int, WorkerEnd]:
+        """End these workers; how each ended."""
+        ends = self._link.send(pool_calls.end_workers(self._pool.id, troubles)).workers
+        return {
+            end.index: WorkerEnd(
+                index=end.index,
+                status=end.status,
+                exit_code=end.exit_code,
+                signal=end.signal,
+                reason=end.reason,
+                stdout=end.stdout,
+                stderr=end.stderr,
+            )
+            for end in ends
+        }
+
+    def output(self, index: int) -> Output:
+        """What a worker has printed so far."""
+        found = self._link.send(pool_calls.worker_output(self._pool.id, index))
+        return Output(stdout=found.stdout, stderr=found.stderr)
+
+    def close(self) -> None:
+        """End the pool. A node that is gone has ended it already."""
+        self._drop()
+        try:
+            self._link.send(pool_calls.delete_pool(self._pool.id))
+        except Error:
+            pass

@@ -1,0 +1,92 @@
+"""`RLPool`: n environments of one directory, in sandboxes of a node."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from typing import IO
+
+from hotbed.errors import InvalidRequest, NotFound
+from hotbed.pools import archive
+from hotbed.pools.contract import Autoreset, Mode, PoolOptions, Recover
+from hotbed.pools.seeds import PoolSeed, pool_seed
+from hotbed.pools.vector import VectorPool
+from hotbed.sdk import pool_calls
+from hotbed.sdk.client import AnyClient
+from hotbed.sdk.connect import link_of
+from hotbed.sdk.pool_control import NodeControl
+from hotbed.sdk.transport import Link
+from hotbed.wire.pools import CreatePool
+
+_CHUNK = 1 << 18
+
+
+class RLPool(VectorPool):
+    """`n` workers, each a sandbox of `template` with the environment of `env_dir`.
+
+    The directory is sent once, appears read-only at /env, and its env.py hands its functions to `serve`. With
+    mode="boltz" the environment is loaded once and each episode is a fork of it, on the node's Boltz slots, of which
+    the pool takes `slots` (all that are free). A node without slots refuses; there is no fallback.
+    """
+
+    def __init__(
+        self,
+        env_dir: str | os.PathLike[str],
+        n: int = 1,
+        mode: Mode = "default",
+        *,
+        template: str = "python",
+        seed: PoolSeed = None,
+        step_timeout: float = 60.0,
+        reset_timeout: float = 60.0,
+        limits: Mapping[str, float] | None = None,
+        autoreset: Autoreset = "disabled",
+        recover: Recover = "none",
+        slots: int | None = None,
+        label: str | None = None,
+        client: AnyClient | None = None,
+    ) -> None:
+        options = PoolOptions(
+            n=n,
+            mode=mode,
+            autoreset=autoreset,
+            recover=recover,
+            step_timeout_s=step_timeout,
+            reset_timeout_s=reset_timeout,
+        )
+        if slots is not None and mode != "boltz":
+            raise InvalidRequest("slots are of boltz mode", hint='RLPool(..., mode="boltz", slots=K)')
+        base = pool_seed(seed)
+        link = link_of(client)
+        request = CreatePool(
+            env_digest=send_env_dir(link, env_dir),
+            n=n,
+            mode=mode,
+            template=template,
+            limits=limits,
+            seed=base.hex(),
+            slots=slots,
+            label=label,
+        )
+        created = link.send(pool_calls.create_pool(request))
+        super().__init__(options, NodeControl(link, created), seed=base, slots=created.slots)
+        self.id = created.id
+        self.mode = mode
+        self.slots = created.slots
+        self.isolation = created.isolation
+
+
+def send_env_dir(link: Link, env_dir: str | os.PathLike[str]) -> str:
+    """See to it that the node holds a directory; its digest. Raises `BadEnvDir`."""
+    packed = archive.pack(env_dir)
+    with packed.tar as tar:
+        try:
+            link.send(pool_calls.get_env_dir(packed.digest))
+        except NotFound:
+            link.send(pool_calls.put_env_dir(packed.digest, _chunks(tar), packed.size))
+    return packed.digest
+
+
+def _chunks(tar: IO[bytes]) -> Iterator[bytes]:
+    while chunk := tar.read(_CHUNK):
+        yield chunk
