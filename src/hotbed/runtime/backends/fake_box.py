@@ -67,6 +67,8 @@ class FakeBox:
     async def exec(self, request: ExecRequest, on_output: OnOutput | None = None) -> ExecOutcome:
         """Run one thing to its end."""
         self._check_alive()
+        if request.cwd is not None:
+            self._check_directory(request.cwd)
         for path, data, mode in request.files:
             self._write_file(path, data, mode)
         launches = [self._launch(request, argv) for argv in self._argvs(request)]
@@ -83,6 +85,14 @@ class FakeBox:
         outcome = await run_launches(launches, request, run, on_output)
         self._check_alive()
         return outcome
+
+    def _check_directory(self, path: str) -> None:
+        try:
+            found = os.stat(self._inside(path))
+        except OSError as error:
+            raise file_error(error, path) from None
+        if not stat.S_ISDIR(found.st_mode):
+            raise BadPath(f"{path} is not a directory")
 
     async def start(
         self, program: str, config: Mapping[str, Any], channel: socket.socket, *, env: Mapping[str, str] | None = None
