@@ -1,0 +1,98 @@
+"""How a process of a sandbox becomes reproducible, before it runs anything of the candidate's.
+
+The node sent, with the request, one end of a channel to the supervisor that answers for this rollout. The process puts
+a filter with a listener on itself, hands the listener over, and draws the first bytes: they come from the supervisor,
+or the draw fails. It sends back the part that the supervisor checks and closes the channel. Everything that it starts
+later inherits the filter; nothing can take it off.
+
+The order matters: its own copy of the listener is closed *before* the first draw. If the supervisor dies, every
+listener is gone and the draw fails with ENOSYS; with a copy left open it would wait for itself for ever.
+
+A template calls `prepare` once. What is the same for all its forks is done there, so that a fork does not pay for it:
+the first touch of anything after a fork costs a page fault.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import os
+import socket
+import struct
+import sys
+from typing import Dict, NamedTuple
+
+from . import kernel, pinfilter
+
+CHECK_BYTES = 32
+ENTROPY_BYTES = 32
+ADDRESSES, HASHES = 1, 2  # facts: no address space randomization; the interpreter's hash seed was given to it
+HELLO = struct.Struct("IB")  # what comes with the listener: the process's own number, and the facts
+_NR_PERSONALITY = 135
+_NO_RANDOMIZATION = 0x0040000  # ADDR_NO_RANDOMIZE
+_QUERY = 0xFFFFFFFF
+_SET_MODE_FILTER = 1
+_NEW_LISTENER = 8
+_WAIT_KILLABLE = 32  # Linux 5.19: a signal must not make a call that was already answered start again
+
+
+class NotPinned(Exception):
+    """The process could not be made reproducible, so it must not run."""
+
+
+class Pinned(NamedTuple):
+    """What a pinned process goes on with: a seed for its interpreter's generators, and its children's environment."""
+
+    entropy: bytes
+    env: Dict[str, str]
+
+
+class Filter:
+    """A filter as the kernel takes it, kept at one address."""
+
+    def __init__(self, level: str) -> None:
+        program = pinfilter.build(level)
+        self._buffer = ctypes.create_string_buffer(program, len(program))
+        self._prog = struct.pack("HxxxxxxQ", len(program) // 8, ctypes.addressof(self._buffer))  # struct sock_fprog
+        self._flags = _NEW_LISTENER | _WAIT_KILLABLE
+
+    def install(self) -> int:
+        """Put it on this thread for good; the listener's descriptor."""
+        try:
+            return kernel.call(kernel.NR_SECCOMP, _SET_MODE_FILTER, self._flags, self._prog)
+        except OSError as error:
+            if error.errno != errno.EINVAL or self._flags == _NEW_LISTENER:
+                raise
+            self._flags = _NEW_LISTENER
+            return self.install()
+
+
+class Pinning:
+    """Pins forks of this process."""
+
+    def __init__(self) -> None:
+        self._filters = {level: Filter(level) for level in ("rng", "full")}
+        self._facts = HASHES if os.environ.get("PYTHONHASHSEED") and not sys.flags.ignore_environment else 0
+        if kernel.SUPPORTED and kernel.call(_NR_PERSONALITY, _QUERY) & _NO_RANDOMIZATION:
+            self._facts |= ADDRESSES
+
+    def enter(self, channel: socket.socket, level: str) -> Pinned:
+        """Pin the calling process. Takes ownership of the channel. Raises `NotPinned`."""
+        if not kernel.SUPPORTED:
+            raise NotPinned("replay is not made for this architecture")
+        try:
+            with channel:
+                if not self._facts & ADDRESSES:  # what it will exec at least; its own layout stays its template's
+                    kernel.call(_NR_PERSONALITY, _NO_RANDOMIZATION)
+                    self._facts |= ADDRESSES
+                listener = self._filters[level].install()
+                try:
+                    socket.send_fds(channel, [HELLO.pack(os.getpid(), self._facts)], [listener])
+                finally:
+                    os.close(listener)
+                draw = os.getrandom(CHECK_BYTES + ENTROPY_BYTES)
+                channel.send(draw[:CHECK_BYTES])
+        except OSError as error:
+            raise NotPinned(str(error)) from None
+        entropy = draw[CHECK_BYTES:]
+        return Pinned(entropy, {"PYTHONHASHSEED": str(struct.unpack("I", entropy[:4])[0])})

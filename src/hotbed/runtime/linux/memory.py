@@ -1,0 +1,84 @@
+"""Another process's memory: small reads and writes by address, and writes to pages that are read-only there.
+
+Needs what ptrace needs: the same user, or a capability over the process's user namespace, which its owner has from the
+parent namespace.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import os
+import struct
+from collections.abc import Iterable
+
+from hotbed.guest import kernel
+
+NR_PROCESS_VM_READV = 310
+NR_PROCESS_VM_WRITEV = 311
+AT_RANDOM = 25
+AT_SYSINFO_EHDR = 33  # where the vDSO begins
+
+_WINDOW = 1 << 16
+_PAGE = 4096
+_IOVEC = struct.Struct("QQ")
+_ENTRY = struct.Struct("QQ")
+
+
+class Memory:
+    """Reads and writes other processes' memory through one buffer of this process."""
+
+    def __init__(self) -> None:
+        self._window = bytearray(_WINDOW)
+        self._address = ctypes.addressof(ctypes.c_char.from_buffer(self._window))
+
+    def read(self, tid: int, address: int, size: int) -> bytes:
+        """Exactly `size` bytes. Raises `OSError` (EFAULT, or ESRCH when the process is gone)."""
+        got = self._transfer(NR_PROCESS_VM_READV, tid, address, size)
+        if got < size:
+            raise OSError(errno.EFAULT, os.strerror(errno.EFAULT))
+        return bytes(self._window[:size])
+
+    def read_text(self, tid: int, address: int, limit: int) -> bytes:
+        """The bytes before the first NUL, or the first `limit` of them. Never reads a page that it need not."""
+        text = b""
+        while len(text) < limit:
+            size = min(limit - len(text), _PAGE - address % _PAGE)
+            text += self.read(tid, address, size)
+            end = text.find(b"\0")
+            if end >= 0:
+                return text[:end]
+            address += size
+        return text
+
+    def write(self, tid: int, address: int, data: bytes) -> None:
+        """Write all of `data` to writable memory. Raises `OSError` (EFAULT, ESRCH)."""
+        for start in range(0, len(data), _WINDOW):
+            chunk = data[start : start + _WINDOW]
+            self._window[: len(chunk)] = chunk
+            if self._transfer(NR_PROCESS_VM_WRITEV, tid, address + start, len(chunk)) < len(chunk):
+                raise OSError(errno.EFAULT, os.strerror(errno.EFAULT))
+
+    def _transfer(self, number: int, tid: int, address: int, size: int) -> int:
+        here, there = _IOVEC.pack(self._address, size), _IOVEC.pack(address, size)
+        return kernel.call(number, tid, here, 1, there, 1)
+
+
+def force(tid: int, pieces: Iterable[tuple[int, bytes]]) -> None:
+    """Write (address, bytes) pieces even where the process itself may not write (FOLL_FORCE, man 5 proc_pid_mem)."""
+    fd = os.open(f"/proc/{tid}/mem", os.O_WRONLY | os.O_CLOEXEC)
+    try:
+        for address, data in pieces:
+            os.pwrite(fd, data, address)
+    finally:
+        os.close(fd)
+
+
+def auxiliary(tid: int) -> dict[int, int]:
+    """The auxiliary vector that the kernel gave to the program."""
+    fd = os.open(f"/proc/{tid}/auxv", os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        data = os.read(fd, 4096)
+    finally:
+        os.close(fd)
+    return dict(_ENTRY.iter_unpack(data[: len(data) - len(data) % _ENTRY.size]))

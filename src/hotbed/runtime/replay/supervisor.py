@@ -1,0 +1,106 @@
+"""The process that answers the stopped calls of every pinned rollout of a node.
+
+One thread, one epoll. The node's control channel (SEQPACKET, JSON) brings `pin` with the channel to the sandbox, asks
+for a `report` about one, and says `drop` when it wants to hear no more. Unasked, the supervisor reports when a rollout
+was verified, has failed, or has ended. When the control channel ends, so does the process, and with it every listener.
+
+A listener lives exactly as long as this process or its last sandboxed process. So a node that gets a report *after* a
+rollout's result, or of its end, knows that every call in it was answered: had the supervisor died, nobody would
+report.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import sys
+from typing import Any, NoReturn
+
+from hotbed.guest import frames
+from hotbed.runtime.linux.memory import Memory
+from hotbed.runtime.replay.exec_patch import ExecPatch, own_vdso
+from hotbed.runtime.replay.pin import Pin
+from hotbed.runtime.replay.request import PinRequest
+from hotbed.runtime.replay.watcher import Watcher
+
+MESSAGE_LIMIT = 1 << 14
+_FDS_ROOM = socket.CMSG_SPACE(4 * 4)
+
+
+class Supervisor:
+    """Serves one control channel until its end."""
+
+    def __init__(self, control: socket.socket) -> None:
+        self._control = control
+        self._watcher = Watcher()
+        self._pins: dict[int, Pin] = {}
+        self._memory = Memory()
+        self._patch = ExecPatch(own_vdso())
+        self._open = True
+        self._watcher.watch(control.fileno(), self._receive)
+
+    def serve(self) -> None:
+        """Answer until the control channel ends."""
+        while self._open:
+            self._watcher.wait()
+
+    def _receive(self, _events: int) -> None:
+        try:
+            data, ancillary, _, _ = self._control.recvmsg(MESSAGE_LIMIT, _FDS_ROOM, socket.MSG_CMSG_CLOEXEC)
+        except ConnectionResetError:  # the node went without reading our last words
+            data, ancillary = b"", []
+        if not data:
+            self._open = False
+            return
+        message = json.loads(data)
+        if message["op"] == "pin":
+            self._begin(message, frames.unpack_fds(ancillary)[0])
+        elif message["op"] == "report":
+            pin = self._pins.get(message["id"])
+            self._say(pin.report() if pin is not None else {"id": message["id"], "state": "unknown"})
+        elif message["op"] == "drop":
+            self._pins.pop(message["id"], None)  # it goes on being served until its last process has ended
+
+    def _begin(self, message: dict[str, Any], channel: int) -> None:
+        self._pins[message["id"]] = Pin(
+            message["id"],
+            PinRequest.from_wire(message),
+            socket.socket(fileno=channel),
+            writer=self._memory,
+            patch=self._patch,
+            watching=self._watcher,
+            on_change=self._changed,
+        )
+
+    def _changed(self, pin: Pin) -> None:
+        if pin.id in self._pins:
+            self._say(pin.report())
+
+    def _say(self, message: dict[str, Any]) -> None:
+        try:
+            self._control.send(json.dumps(message).encode())
+        except (BrokenPipeError, ConnectionResetError):
+            self._open = False
+
+
+def run(control: socket.socket) -> NoReturn:
+    """The supervisor's whole life, in a process of its own."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)  # Ctrl-C reaches the whole group; what ends us is the channel's end
+    code = 1
+    try:
+        Supervisor(control).serve()
+        code = 0
+    finally:
+        os._exit(code)
+
+
+def main() -> NoReturn:
+    """`python -m hotbed.runtime.replay.supervisor FD`: serve an inherited control channel."""
+    run(socket.socket(fileno=int(sys.argv[1])))
+
+
+if __name__ == "__main__":
+    main()

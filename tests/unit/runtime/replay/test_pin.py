@@ -1,0 +1,125 @@
+"""One pinned rollout, from its channel to its end."""
+
+from __future__ import annotations
+
+import os
+import random
+import socket
+
+import pytest
+
+from hotbed.guest import kernel
+from hotbed.guest.pinning import HELLO, Pinning
+from tests.unit.runtime.replay.supervised import OTHER_SEED, SEED, Supervised
+
+
+def test_draws_are_the_seed_s(node: Supervised) -> None:
+    """Twice the same, and another seed another."""
+    same = {node.run(lambda: os.urandom(16).hex())[0] for _ in range(2)}
+    other, _ = node.run(lambda: os.urandom(16).hex(), OTHER_SEED)
+
+    assert len(same) == 1
+    assert other not in same
+
+
+def test_a_verified_pin_says_what_it_pinned(node: Supervised) -> None:
+    """The result's `pinned` is this list."""
+    _, report = node.run(lambda: "")
+
+    assert report["state"] == "verified"
+    assert report["ended"]
+    assert {"getrandom", "urandom", "at_random", "aslr"} <= set(report["pinned"])
+    assert "clock" not in report["pinned"]
+
+
+def test_level_full_says_that_it_pins_the_clock(node: Supervised) -> None:
+    """A caller may rely on it."""
+    _, report = node.run(lambda: "", level="full")
+
+    assert "clock" in report["pinned"]
+
+
+def test_large_draws_are_served(node: Supervised) -> None:
+    """os.urandom asks again until it has all."""
+    size, _ = node.run(lambda: len(os.urandom(3 << 20)))
+
+    assert size == str(3 << 20)
+
+
+def test_a_bad_buffer_is_the_caller_s_fault_alone(node: Supervised) -> None:
+    """The kernel says EFAULT; so do we, and the rollout goes on."""
+
+    def draw_badly() -> str:
+        try:
+            kernel.call(318, 8, 100, 0)  # getrandom(2) into page zero
+        except OSError as error:
+            return f"{error.errno} {len(os.urandom(4))}"
+        return "served"
+
+    assert node.run(draw_badly)[0] == "14 4"
+
+
+def test_flags_that_the_kernel_refuses_are_refused(node: Supervised) -> None:
+    """A program may probe for a flag."""
+
+    def probe() -> int | None:
+        try:
+            os.getrandom(4, 1 << 20)
+        except OSError as error:
+            return error.errno
+        return None
+
+    assert node.run(probe)[0] == "22"
+
+
+def test_a_process_that_ends_before_it_is_pinned_fails_the_pin(node: Supervised) -> None:
+    """Nothing ran, so nothing is verified."""
+    pin_id, channel = node.pin()
+    channel.close()
+
+    assert node.final(pin_id)["state"] == "failed"
+
+
+def test_a_wrong_draw_fails_the_pin(node: Supervised) -> None:
+    """Verified means that the sandbox has seen the bytes, not that it was sent them."""
+    pin_id, channel = node.pin()
+    pid = os.fork()
+    if pid == 0:
+        kernel.prctl(kernel.PR_SET_NO_NEW_PRIVS, 1)
+        listener = Pinning()._filters["rng"].install()
+        socket.send_fds(channel, [HELLO.pack(2, 0)], [listener])
+        os.close(listener)
+        os.getrandom(64)
+        channel.send(bytes(32))
+        os._exit(0)
+    channel.close()
+    report = node.final(pin_id)
+    os.waitpid(pid, 0)
+
+    assert (report["state"], report["message"]) == ("failed", "the sandbox drew other bytes than the seed implies")
+
+
+@pytest.mark.slow
+def test_many_rollouts_at_once_do_not_mix(node: Supervised) -> None:
+    """One supervisor answers all of them."""
+    expected = {seed: node.run(lambda: os.urandom(2000).hex(), seed)[0] for seed in (SEED, OTHER_SEED)}
+    order = [SEED, OTHER_SEED] * 8
+    random.Random(1).shuffle(order)
+    running = []
+    for seed in order:
+        pin_id, channel = node.pin(seed)
+        source, sink = os.pipe()
+        pid = os.fork()
+        if pid == 0:
+            kernel.prctl(kernel.PR_SET_NO_NEW_PRIVS, 1)
+            Pinning().enter(channel, "rng")
+            os.write(sink, b"".join(os.urandom(20) for _ in range(100)).hex().encode())
+            os._exit(0)
+        channel.close()
+        os.close(sink)
+        running.append((seed, pid, source))
+
+    for seed, pid, source in running:
+        with open(source) as file:
+            assert file.read() == expected[seed]
+        os.waitpid(pid, 0)
