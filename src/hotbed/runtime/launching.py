@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import os
 import socket
 import subprocess
@@ -15,6 +16,8 @@ from hotbed.errors import IsolationUnavailable, TemplateFailed
 from hotbed.guest import frames
 from hotbed.runtime import launcher
 from hotbed.runtime.templates import TemplateProcess
+
+log = logging.getLogger(__name__)
 
 _MESSAGE_LIMIT = 1 << 18
 _START_TIMEOUT_S = 30.0
@@ -51,6 +54,8 @@ class Launching:
 
     async def start(self, plan: Mapping[str, Any], config: Mapping[str, Any]) -> TemplateProcess:
         """A template process that has been told its config; it is not warm yet."""
+        if self._control.fileno() < 0:
+            self._respawn()
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         log_fd = os.memfd_create("hotbed-template-log", os.MFD_CLOEXEC)
         process = TemplateProcess(ours, log_fd)
@@ -79,6 +84,7 @@ class Launching:
             except BlockingIOError:
                 await asyncio.sleep(0.005)
             except OSError as error:
+                self._lost()
                 raise TemplateFailed(f"the launcher is gone: {error}") from None
 
     def _on_readable(self) -> None:
@@ -101,9 +107,18 @@ class Launching:
         for fd in fds:
             os.close(fd)
 
+    def _respawn(self) -> None:
+        """The launcher was killed: start another. Its templates died with it."""
+        log.warning("event=launcher_lost pid=%d", self._process.pid)
+        self._process.wait(_END_TIMEOUT_S)
+        self._process, self._control = launcher.spawn()
+        self.attach()
+
     def _lost(self) -> None:
-        if self._loop is not None and self._control.fileno() >= 0:
-            self._loop.remove_reader(self._control.fileno())
+        if self._control.fileno() >= 0:
+            if self._loop is not None:
+                self._loop.remove_reader(self._control.fileno())
+            self._control.close()
         for answer in self._answers.values():
             if not answer.done():
                 answer.set_exception(TemplateFailed("the launcher has ended"))

@@ -245,10 +245,10 @@ class ForkBox:
 
     def _on_frame(self, header: Header, body: bytes, fds: list[int]) -> None:
         op, name = header.get("op"), header.get("id")
-        if op == "born" or (op == "hello" and name is None):
+        if not self._born.done() and (op != "error" or name is not None):
+            self._born.set_result(None)
+        if op in ("born", "hello"):
             self.note_ready(header)
-            if not self._born.done():
-                self._born.set_result(None)
         elif op == "output" and name in self._streams:
             close_all(fds)
             self._streams[str(name)].put_nowait((header, body, []))

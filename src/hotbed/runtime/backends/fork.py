@@ -152,7 +152,8 @@ class ForkBackend:
         """The warm template of a spec."""
         template = self._templates.get(spec)
         if template is None:
-            view = hostview.describe(spec.preload, spec.mounts)
+            loop = asyncio.get_running_loop()
+            view = await loop.run_in_executor(None, hostview.describe, spec.preload, spec.mounts)
             template = self._templates.setdefault(spec, ForkTemplate(spec, self, view))
         await template.start()
         return template
