@@ -50,7 +50,9 @@ def send(sock: socket.socket, header: Header, body: bytes = b"", fds: Sequence[i
     data = pack(header, body)
     try:
         if fds:
-            sent = socket.send_fds(sock, [data], list(fds)) if hasattr(socket, "send_fds") else _send_fds(sock, data, fds)
+            sent = (
+                socket.send_fds(sock, [data], list(fds)) if hasattr(socket, "send_fds") else _send_fds(sock, data, fds)
+            )
             data = data[sent:]
         if data:
             sock.sendall(data)
@@ -70,10 +72,40 @@ class Decoder:
         self._buffer = bytearray()
         self._header_limit = header_limit
         self._body_limit = body_limit
+        self._taken = 0
+        self._fds: Deque[Tuple[int, List[int]]] = deque()
 
-    def feed(self, data: bytes) -> None:
-        """Add what was received."""
+    def feed(self, data: bytes, fds: Sequence[int] = ()) -> None:
+        """Add what one recvmsg gave, descriptors included.
+
+        They belong to the last frame that begins in `data`: the kernel joins what was sent before to a message with
+        descriptors, but nothing after it (`unix_stream_read_generic`, net/unix/af_unix.c).
+        """
         self._buffer += data
+        if fds:
+            self._fds.append((self._taken + self._begun(), list(fds)))
+
+    def _begun(self) -> int:
+        count, at = 0, 0
+        while at < len(self._buffer):
+            count += 1
+            if len(self._buffer) - at < _LENGTHS.size:
+                break
+            at += _LENGTHS.size + sum(_LENGTHS.unpack_from(self._buffer, at))
+        return count
+
+    def fds(self) -> List[int]:
+        """The descriptors of the frame that `next` returned last, which are the caller's from now on."""
+        found: List[int] = []
+        while self._fds and self._fds[0][0] <= self._taken:
+            found += self._fds.popleft()[1]
+        return found
+
+    def unclaimed(self) -> List[int]:
+        """Every descriptor whose frame has not been returned: to close, when no more will be read."""
+        fds = [fd for _, carried in self._fds for fd in carried]
+        self._fds.clear()
+        return fds
 
     def pending(self) -> bool:
         """Whether a frame has begun and not ended."""
@@ -107,6 +139,7 @@ class Decoder:
             self._buffer = bytearray()  # gives a large body's memory back at once
         else:
             del self._buffer[:size]
+        self._taken += 1
         return header, body
 
 
@@ -127,7 +160,6 @@ class Connection:
     def __init__(self, sock: socket.socket, *, header_limit: int = HEADER_LIMIT, body_limit: int = BODY_LIMIT) -> None:
         self.sock = sock
         self._decoder = Decoder(header_limit=header_limit, body_limit=body_limit)
-        self._fds: Deque[int] = deque()
 
     def fileno(self) -> int:
         """The socket's descriptor, for poll."""
@@ -142,12 +174,11 @@ class Connection:
         return self._decoder.pending()
 
     def receive(self) -> Tuple[Header, bytes, List[int]]:
-        """Wait for one frame. The caller owns the descriptors. Raises `Closed`, `FrameError`, or the socket's timeout."""
+        """Wait for one frame, whose descriptors the caller owns. Raises `Closed`, `FrameError`, or the socket's timeout."""
         while True:
             frame = self._decoder.next()
             if frame is not None:
-                fds, self._fds = list(self._fds), deque()
-                return frame[0], frame[1], fds
+                return frame[0], frame[1], self._decoder.fds()
             self._fill()
 
     def _fill(self) -> None:
@@ -156,15 +187,15 @@ class Connection:
             data, ancillary, _, _ = self.sock.recvmsg(want, _FDS_ROOM, socket.MSG_CMSG_CLOEXEC)
         except ConnectionResetError as error:
             raise Closed(str(error)) from None
-        self._fds.extend(unpack_fds(ancillary))
+        fds = unpack_fds(ancillary)
         if not data:
             raise Closed("the other end closed the socket")
-        self._decoder.feed(data)
+        self._decoder.feed(data, fds)
 
     def close(self) -> None:
         """Close the socket and any descriptor that nobody took. Idempotent."""
-        while self._fds:
-            os.close(self._fds.popleft())
+        for fd in self._decoder.unclaimed():
+            os.close(fd)
         self.sock.close()
 
 

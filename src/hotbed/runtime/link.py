@@ -39,7 +39,7 @@ class Link:
         self._decoder = frames.Decoder(header_limit=HEADER_LIMIT, body_limit=body_limit)
         self._on_frame = on_frame
         self._on_end = on_end
-        self._fds: deque[int] = deque()
+        self._carried = 0
         self._unsent: deque[tuple[memoryview, tuple[int, ...], asyncio.Future[None]]] = deque()
         self._open = True
         sock.setblocking(False)
@@ -110,12 +110,13 @@ class Link:
             except (OSError, frames.FrameError) as error:
                 self.end(str(error))
                 return
-            self._fds.extend(frames.unpack_fds(ancillary))
+            fds = frames.unpack_fds(ancillary)
             if not data:
                 self.end("it closed its socket")
                 return
             taken += len(data)
-            self._decoder.feed(data)
+            self._carried += len(fds)
+            self._decoder.feed(data, fds)
             if not self._deliver() or len(data) < want:
                 return
 
@@ -125,10 +126,11 @@ class Link:
             while self._open:
                 frame = self._decoder.next()
                 if frame is None:
-                    if len(self._fds) > _FDS_LIMIT:
+                    if self._carried > _FDS_LIMIT:
                         raise frames.FrameError("more descriptors than any answer has")
                     return True
-                fds, self._fds = list(self._fds), deque()
+                fds = self._decoder.fds()
+                self._carried -= len(fds)
                 self._on_frame(frame[0], frame[1], fds)
         except frames.FrameError as error:
             self.end(str(error))
@@ -141,8 +143,7 @@ class Link:
         self._open = False
         self._loop.remove_reader(self._fd)
         self._loop.remove_writer(self._fd)
-        while self._fds:
-            os.close(self._fds.popleft())
+        close_all(self._decoder.unclaimed())
         self._sock.close()
         unsent, self._unsent = self._unsent, deque()
         for _, _, done in unsent:

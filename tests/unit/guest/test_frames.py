@@ -78,6 +78,42 @@ def test_descriptors_ride_with_their_frame() -> None:
     right.close()
 
 
+def test_descriptors_stay_with_their_frame_when_the_kernel_joins_it_to_one_before() -> None:
+    """Two messages sent in a row are read at once; the first has none."""
+    here, there = socket.socketpair()
+    reader, writer = os.pipe()
+    left, right = frames.Connection(here), frames.Connection(there)
+    left.send({"op": "hello"})
+    left.send({"op": "start"}, b"body", [reader, writer])
+    left.send({"op": "after"})
+    received = [right.receive() for _ in range(3)]
+
+    assert [(header["op"], len(fds)) for header, _, fds in received] == [("hello", 0), ("start", 2), ("after", 0)]
+    for fd in [reader, writer, *received[1][2]]:
+        os.close(fd)
+    left.close()
+    right.close()
+
+
+@given(st.lists(st.booleans(), min_size=1, max_size=6), st.integers(1, 40))
+def test_the_decoder_gives_descriptors_to_the_frame_they_were_fed_with(carries: list[bool], step: int) -> None:
+    """However the frames before were cut, and however long the frame itself takes to arrive."""
+    decoder, received = frames.Decoder(), []
+    held = b""
+    for number, carrying in enumerate(carries):
+        frame = frames.pack({"n": number}, b"x" * number)
+        if carrying:  # read with whatever came before it, and nothing after it
+            decoder.feed(held + frame[:step], [100 + number])
+            held, frame = b"", frame[step:]
+        held += frame
+    decoder.feed(held)
+    while (found := decoder.next()) is not None:
+        received.append((found[0]["n"], decoder.fds()))
+
+    assert received == [(number, [100 + number] if carrying else []) for number, carrying in enumerate(carries)]
+    assert decoder.unclaimed() == []
+
+
 def test_the_other_end_closing_is_told_apart_from_a_bad_frame() -> None:
     """A sandbox that died is no protocol error."""
     here, there = socket.socketpair()
