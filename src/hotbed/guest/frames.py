@@ -174,7 +174,7 @@ class Connection:
         return self._decoder.pending()
 
     def receive(self) -> Tuple[Header, bytes, List[int]]:
-        """Wait for one frame, whose descriptors the caller owns. Raises `Closed`, `FrameError`, or the socket's timeout."""
+        """Wait for one frame; its descriptors are the caller's. Raises `Closed`, `FrameError`, the socket's timeout."""
         while True:
             frame = self._decoder.next()
             if frame is not None:
