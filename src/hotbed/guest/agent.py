@@ -154,6 +154,15 @@ class Agent:
         if job is not None:
             job.kill("signal")
 
+    def peek(self, header: Header, _body: bytes, _fds: List[int]) -> None:
+        """What a running exec or program has written so far, as far as it is kept."""
+        job = self.job(header)
+        if job is None:
+            raise Refused("not_found", "it has ended")
+        kept = job.capture.kept()
+        answer = {"op": "peeked", "id": header.get("id"), "stdout": len(kept.stdout), "stderr": len(kept.stderr)}
+        self.box.send(answer, kept.stdout + kept.stderr)
+
     def job(self, header: Header) -> Any:
         """The job of an exec or program that is still running."""
         name = str(header.get("id"))
@@ -231,6 +240,7 @@ _OPS: Dict[str, Op] = {
     "input": Agent.input,
     "signal": Agent.signal,
     "cancel": Agent.cancel,
+    "peek": Agent.peek,
     "start": Agent.start,
     "open": Agent.open,
     "pack": Agent.pack,

@@ -108,6 +108,7 @@ class Box:
         """Give back what a rehearsal took."""
         self.children.close()
         self.loop.close()
+        self.connection.close()
 
 
 def counter(fd: Optional[int], name: bytes) -> Optional[Counter]:

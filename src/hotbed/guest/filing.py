@@ -7,6 +7,7 @@ not the path: it must be a regular file, and not one of proc's.
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from typing import Any, Dict, List
@@ -65,7 +66,10 @@ def make_parents(path: str) -> None:
     """The folders above a path."""
     folder = os.path.dirname(path)
     if folder and not os.path.isdir(folder):
-        os.makedirs(folder, mode=0o755, exist_ok=True)
+        try:
+            os.makedirs(folder, exist_ok=True)
+        except FileExistsError as error:  # something else is in the way
+            raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), folder) from error
 
 
 def refused(error: Exception, doing: str) -> Refused:

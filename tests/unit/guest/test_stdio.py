@@ -1,0 +1,61 @@
+"""The streams of a program behave like Python's own, and lose less."""
+
+from __future__ import annotations
+
+import time
+
+from tests.unit.guest.agent_process import AgentProcess
+
+
+def test_what_was_printed_before_a_hang_is_not_lost(agent: AgentProcess) -> None:
+    """A block buffer would have kept it to itself."""
+    result = agent.run("code", "print('before')\nwhile 1: pass", timeout_s=0.2)
+
+    assert (result.status, result.stdout) == ("timeout", b"before\n")
+
+
+def test_a_million_lines_are_printed_fast(agent: AgentProcess) -> None:
+    """After the first lines, a flush each would cost more than the program."""
+    begun = time.monotonic()
+    result = agent.run("code", "for i in range(300_000): print(i)")
+
+    assert result.header["stdout_total"] == sum(len(str(i)) + 1 for i in range(300_000))
+    assert time.monotonic() - begun < 5
+
+
+def test_streams_have_python_s_attributes(agent: AgentProcess) -> None:
+    """Programs look at them."""
+    result = agent.run(
+        "code",
+        "import sys\n"
+        "for s in (sys.stdin, sys.stdout, sys.stderr):\n"
+        "    print(s.name, s.mode, s.encoding, s.errors, s.fileno(), s.isatty(), s.line_buffering)\n"
+        "print(sys.stdout is sys.__stdout__)",
+    )
+
+    assert result.stdout.decode().splitlines() == [
+        "<stdin> r utf-8 surrogateescape 0 False False",
+        "<stdout> w utf-8 surrogateescape 1 False False",
+        "<stderr> w utf-8 backslashreplace 2 False True",
+        "True",
+    ]
+
+
+def test_bytes_and_text_keep_their_order_when_flushed(agent: AgentProcess) -> None:
+    """`sys.stdout.buffer` is the buffer below."""
+    result = agent.run(
+        "code",
+        "import sys\nprint('a', end='', flush=True)\nsys.stdout.buffer.write(b'\\xff')\nsys.stdout.flush()\n"
+        "sys.stdout.write('b\\udcfe\\n')\nsys.stderr.write('\\udcfe\\n')",
+    )
+
+    assert (result.stdout, result.stderr) == (b"a\xffb\xfe\n", b"\\udcfe\n")
+
+
+def test_replaced_streams_are_the_program_s(agent: AgentProcess) -> None:
+    """redirect_stdout and friends."""
+    result = agent.run(
+        "code", "import io, sys\nreal = sys.stdout\nsys.stdout = io.StringIO()\nprint('hidden')\nreal.write('seen\\n')"
+    )
+
+    assert result.stdout == b"seen\n"
