@@ -57,7 +57,7 @@ def error_of(header: Header) -> Error:
 
 def outcome_of(header: Header, body: bytes) -> ExecOutcome:
     """A `result` frame as a value. Raises `FrameError`."""
-    stdout, stderr = _streams(header, body)
+    stdout, stderr = streams_of(header, body)
     return ExecOutcome(
         status=_status(header),
         exit_code=_maybe(header, "exit_code"),
@@ -79,7 +79,7 @@ def outcome_of(header: Header, body: bytes) -> ExecOutcome:
 
 def end_of(header: Header, body: bytes) -> ProgramEnd:
     """An `ended` frame as a value. Raises `FrameError`."""
-    stdout, stderr = _streams(header, body)
+    stdout, stderr = streams_of(header, body)
     return ProgramEnd(
         status=_status(header),
         exit_code=_maybe(header, "exit_code"),
@@ -89,7 +89,8 @@ def end_of(header: Header, body: bytes) -> ProgramEnd:
     )
 
 
-def _streams(header: Header, body: bytes) -> tuple[bytes, bytes]:
+def streams_of(header: Header, body: bytes) -> tuple[bytes, bytes]:
+    """stdout and stderr, split as the header says. Raises `FrameError`."""
     split = number(header, "stdout", most=len(body))
     if split + number(header, "stderr", most=len(body)) != len(body):
         raise FrameError("the lengths of the streams are not that of the body")

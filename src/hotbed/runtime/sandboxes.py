@@ -189,6 +189,13 @@ class ForkBox:
         if self.is_alive():
             self._link.post({"op": "cancel", "id": name})
 
+    async def peek(self, name: str) -> tuple[bytes, bytes]:
+        """What a running exec or program has written so far."""
+        answer = await self._ask({"op": "peek"}, timeout_s=_QUICK_S, name=name)
+        close_all(answer[2])
+        with Blame(self, answer):
+            return answers.streams_of(answer[0], answer[1])
+
     async def kill(self) -> None:
         """End it; returns when nothing of it is left."""
         if not self._gone.done():
@@ -285,9 +292,18 @@ class RunningProgram:
 
     async def wait(self) -> ProgramEnd:
         """Wait for its end."""
-        answer = await asyncio.shield(self.end)
+        try:
+            answer = await asyncio.shield(self.end)
+        except SandboxGone:
+            if self._box.slot is not None and self._box.slot.was_out_of_memory():
+                return ProgramEnd(status="oom", exit_code=None, signal=9)
+            raise
         with Blame(self._box, answer):
             return answers.end_of(answer[0], answer[1])
+
+    async def output(self) -> tuple[bytes, bytes]:
+        """What it has written so far, as far as it is kept: stdout and stderr."""
+        return await self._box.peek(self._name)
 
     async def cancel(self) -> None:
         """Kill it and what it started."""

@@ -158,6 +158,12 @@ class ForkBackend:
         await template.start()
         return template
 
+    async def retire(self, spec: TemplateSpec) -> None:
+        """End a template that nothing uses any more, and whatever still lives in it."""
+        template = self._templates.pop(spec, None)
+        if template is not None:
+            await template.close()
+
     def capabilities(self) -> Mapping[str, Any]:
         """What this host allows, and which isolation results."""
         return self._report or probe.report(self._layout)
