@@ -12,12 +12,13 @@ import socket
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from hotbed.grading import protocol
 from hotbed.grading.verdicts import GradeResult, infra_failure
-from hotbed.guest import candidate, frames, judge
+from hotbed.guest import calls, candidate, frames, judge, sealing
 
 Main = Callable[[socket.socket, dict[str, Any]], None]
 
@@ -42,6 +43,26 @@ def start(main: Main, channel: socket.socket, others: Sequence[socket.socket] = 
     finally:
         sys.stderr.flush()
         os._exit(code)
+
+
+@contextmanager
+def asked(
+    code: str, names: Sequence[str] = ("*",), *, wall_s: float = 5.0, live_operators: bool = False
+) -> Iterator[sealing.JudgePeer]:
+    """A judge's peer of a candidate that has loaded `code`."""
+    ours, theirs = socket.socketpair()
+    pid = start(candidate.main, theirs, [ours])
+    header = {"op": "load", "code": len(code.encode()), "prelude": 0, "files": [], "module": "solution"}
+    frames.send(ours, {**header, "names": list(names), "cpu_s": 5.0}, code.encode())
+    channel = calls.Channel(ours, tick_s=sealing.TICK_S)
+    peer = sealing.JudgePeer(channel, sealing.Patience(wall_s), live_operators=live_operators)
+    try:
+        peer.loaded()
+        yield peer
+    finally:
+        ours.close()
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
 
 
 def judge_group(

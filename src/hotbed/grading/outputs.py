@@ -50,12 +50,8 @@ def runs_of(spec: StdioReward, code: str) -> list[Run]:
             memory_mib=limits.memory_mib,
             output_bytes=limits.output_bytes,
         )
-        for case in _cases(spec)
+        for case in spec.stdio_cases
     ]
-
-
-def _cases(spec: StdioReward) -> list[StdioCase]:
-    return [case for case in spec.cases if isinstance(case, StdioCase)]
 
 
 def _quoted(text: str) -> str:
@@ -66,7 +62,7 @@ def stdio_result(spec: StdioReward, outcomes: Sequence[RunOutcome], checked: Seq
     """The result of a candidate's runs. `checked` holds the checker's answers where the spec has one."""
     checks: list[Check] = []
     statuses: list[Status] = []
-    for index, (case, outcome) in enumerate(zip(_cases(spec), outcomes, strict=True)):
+    for index, (case, outcome) in enumerate(zip(spec.stdio_cases, outcomes, strict=True)):
         found, message = _judge(spec, case, outcome, checked[index] if checked else None)
         statuses.append(
             _STATUS.get(outcome.status, "candidate_error") if found not in ("passed", "failed") else "failed"

@@ -90,7 +90,12 @@ class StdioReward:
     @property
     def weights(self) -> tuple[float, ...]:
         """The weight of each case."""
-        return tuple(case.weight for case in self.cases)  # type: ignore[union-attr]  # made StdioCases at construction
+        return tuple(case.weight for case in self.stdio_cases)
+
+    @property
+    def stdio_cases(self) -> list[StdioCase]:
+        """The cases, as construction has made them."""
+        return [case for case in self.cases if isinstance(case, StdioCase)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

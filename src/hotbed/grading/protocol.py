@@ -23,6 +23,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from hotbed.errors import InvalidSpec, ProtocolError
+from hotbed.grading.outputs import RunOutcome
+from hotbed.grading.programs import StdioReward
 from hotbed.grading.specs import PropertyReward, UnitTestReward
 from hotbed.grading.verdicts import GradeResult, result_of
 
@@ -95,6 +97,32 @@ def deadline_s(spec: Sealed, candidates: int) -> float:
 def usage_frame(header: Mapping[str, Any], waited_s: float) -> dict[str, Any]:
     """The answer to a usage question: how long that sandbox was runnable without a CPU since it was last asked for."""
     return {"op": "usage", "id": header["id"], "index": header["index"], "waited_s": waited_s}
+
+
+def check_frame(job_id: str, spec: StdioReward, outcomes: Sequence[RunOutcome]) -> tuple[dict[str, Any], bytes]:
+    """The job that asks a spec's checker about a candidate's outputs; `read_checked` reads the answer."""
+    parts = [spec.checker.encode("utf-8", "surrogatepass")]
+    items = []
+    for case, outcome in zip(spec.stdio_cases, outcomes, strict=True):
+        item = [
+            case.stdin.encode("utf-8", "surrogatepass"),
+            outcome.stdout,
+            case.stdout.encode("utf-8", "surrogatepass"),
+        ]
+        items.append([len(part) for part in item])
+        parts += item
+    wall_s = spec.limits.call_wall_s
+    return {"op": "check", "id": job_id, "checker": len(parts[0]), "items": items, "wall_s": wall_s}, b"".join(parts)
+
+
+def read_checked(header: Mapping[str, Any], cases: int) -> list[bool] | str:
+    """The checker's answers, or why it cannot answer (`spec_failure`). Raises `ProtocolError`."""
+    if header.get("op") == "checked" and isinstance(header.get("error"), str):
+        return str(header["error"])
+    answers = header.get("answers")
+    if header.get("op") != "checked" or not isinstance(answers, list) or len(answers) != cases:
+        raise ProtocolError("the judge sent a frame that is no answer of a checker")
+    return [answer is True for answer in answers]
 
 
 def read_verdict(header: Mapping[str, Any], spec: Sealed, candidates: int) -> tuple[int, GradeResult]:

@@ -119,15 +119,19 @@ class UnitTestReward:
     @property
     def weights(self) -> tuple[float, ...]:
         """The weight of each case; empty for tests in source form."""
-        return () if isinstance(self.tests, str) else tuple(case.weight for case in self.tests)  # type: ignore[union-attr]  # made Cases at construction
+        return tuple(case.weight for case in self.cases)
+
+    @property
+    def cases(self) -> list[Case]:
+        """The cases, as construction has made them; empty for tests in source form."""
+        return [] if isinstance(self.tests, str) else [case for case in self.tests if isinstance(case, Case)]
 
     def judge_fields(self) -> dict[str, Any]:
         """What the judge needs besides the common fields."""
-        cases = [] if isinstance(self.tests, str) else [case.to_wire() for case in self.tests]  # type: ignore[union-attr]  # made Cases at construction
         return {
             "style": self.style,
             "tests": self.tests if isinstance(self.tests, str) else "",
-            "cases": cases,
+            "cases": [case.to_wire() for case in self.cases],
             "files": dict(self.files),
             "support": self.support,
             "fresh": self.fresh,

@@ -16,7 +16,7 @@ class CandidateError(Exception):
     """The candidate raised what is no `Exception` at all."""
 
 
-class CandidateExit(CandidateError, SystemExit):
+class CandidateExit(SystemExit, CandidateError):
     """The candidate called exit. A `SystemExit` for tests that expect one, an `Exception` for everybody else."""
 
 

@@ -10,6 +10,8 @@ and gets, in any order,
     {"op":"usage","id","index"}          answer {"op":"usage","id","index","waited_s":float}: how long that sandbox was
                                          runnable without a CPU since it was last asked for; 0 if that is not known
 and at the end {"op":"done","id"}. The verdict on a candidate is also the sign that its sandbox is not needed any more.
+For checkers of program output there is {"op":"check"}, see `judge_outputs`.
+
 Status: ok (every check passed), failed, candidate_error, timeout, spec_error.
 
 Test scripts are users' code, so they run in worker processes; this one only supervises and never runs a byte of them.
@@ -30,7 +32,7 @@ import socket
 import time
 from typing import Any, Dict, List
 
-from . import frames
+from . import frames, judge_outputs
 from .judge_candidate import Candidate
 from .judge_worker import work
 
@@ -47,6 +49,8 @@ def main(channel: socket.socket, config: Dict[str, Any]) -> None:
             return
         if header.get("op") == "judge":
             Supervisor(node, header, body, fds).run()
+        elif header.get("op") == "check":
+            judge_outputs.answer(node, header, body)
 
 
 class _Work:

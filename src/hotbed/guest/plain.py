@@ -14,10 +14,12 @@ infinities. Flat lists take one type scan at C speed.
 
 from __future__ import annotations
 
-import json
 from typing import Any, Callable, Dict, FrozenSet, List
 
 from . import plain_arrays, plain_values
+from .plain_text import BadData as BadData
+from .plain_text import dumps as dumps
+from .plain_text import parse as parse
 
 DEPTH_LIMIT = 200
 ELEMENT_LIMIT = 4_000_000
@@ -29,8 +31,6 @@ _ATOMS = frozenset((str, bool, type(None), int, float))
 _CONTAINERS = frozenset((list, dict))
 _WIDE = 1 << 63
 _SHORT = frozenset((str, bool, type(None), float))
-_encoder = json.JSONEncoder(separators=(",", ":"), check_circular=False)
-_scan = json.JSONDecoder().scan_once
 
 
 class NotPlain(TypeError):
@@ -39,10 +39,6 @@ class NotPlain(TypeError):
 
 class TooBig(ValueError):
     """A value that is deeper or larger than may cross, or that holds itself."""
-
-
-class BadData(ValueError):
-    """Text that is not an encoding of plain data."""
 
 
 def refuse_to_lend(value: Any) -> Any:
@@ -68,25 +64,11 @@ def _is_flat(value: Any) -> bool:
     if kind in _SHORT:
         return True
     if kind is int:
-        return -_WIDE < value < _WIDE
+        return bool(-_WIDE < value < _WIDE)
     if kind is not list or len(value) > ELEMENT_LIMIT:
         return False
     kinds = set(map(type, value))
-    return _SHORT.issuperset(kinds) or (_ATOMS.issuperset(kinds) and _narrow(value))
-
-
-def _make_dumps() -> Callable[[Any], bytes]:
-    """`JSONEncoder.encode` builds its C encoder anew for each text; ours is built once, where there is one."""
-    make = getattr(json.encoder, "c_make_encoder", None)
-    if make is None:
-        return lambda packed: _encoder.encode(packed).encode("ascii")
-    text = json.encoder.encode_basestring_ascii
-    chunks = make(None, _encoder.default, text, None, ":", ",", False, False, True)
-    return lambda packed: "".join(chunks(packed, 0)).encode("ascii")
-
-
-#: Packed data as text.
-dumps = _make_dumps()
+    return bool(_SHORT.issuperset(kinds) or (_ATOMS.issuperset(kinds) and _narrow(value)))
 
 
 def pack(value: Any, lend: Lend = refuse_to_lend) -> Any:
@@ -109,18 +91,6 @@ def decode(text: bytes, borrow: Borrow = refuse_to_borrow) -> Any:
     if b"{" not in text and text.count(b"[") < DEPTH_LIMIT:
         return data  # no tag anywhere
     return unpack(data, borrow)
-
-
-def parse(text: bytes) -> Any:
-    """The JSON data of a text. Raises `BadData`."""
-    try:
-        line = text.decode("utf-8")
-        data, end = _scan(line, 0)
-    except (ValueError, RecursionError, MemoryError, StopIteration) as error:
-        raise BadData("not JSON: " + type(error).__name__) from None
-    if end != len(line):
-        raise BadData("more than one value")
-    return data
 
 
 def unpack(data: Any, borrow: Borrow = refuse_to_borrow) -> Any:

@@ -14,6 +14,7 @@ from __future__ import annotations
 from typing import Any, Callable, Dict, Iterator, List, Optional, Protocol, Tuple
 
 LIVE = "_hotbed_live"  # (judge's peer, number) in the instance or class dictionary
+SELF = "_hotbed_self"  # the same, in an instance
 
 
 class Asker(Protocol):
@@ -34,8 +35,10 @@ class Asker(Protocol):
 def live(value: Any) -> Any:
     """(peer, number) of a stand-in, else None. Never asks the candidate."""
     found = type.__getattribute__(value, "__dict__").get(LIVE) if isinstance(value, type) else None
-    if found is None and isinstance(value, (Function, Instance, Items)):
-        found = object.__getattribute__(value, "__dict__")[LIVE]
+    if found is None and isinstance(value, Instance):
+        return object.__getattribute__(value, SELF)
+    if found is None and isinstance(value, (Function, Items)):
+        return value.__dict__[LIVE]
     return found
 
 
@@ -104,7 +107,9 @@ class ClassStub(type):
 
 
 class Instance(metaclass=ClassStub):
-    """An instance of a class of the candidate. Made by `instance_of` only."""
+    """An instance of a class of the candidate. Made by `instance_of` only; has no `__dict__` but the candidate's."""
+
+    __slots__ = (SELF,)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__") and name not in ("__dict__", "__doc__"):
@@ -135,7 +140,7 @@ class Instance(metaclass=ClassStub):
         return ask(self, "bool") is True
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return object.__getattribute__(self, "__dict__")[LIVE][0].question("call", None, (self, *args), kwargs)
+        return object.__getattribute__(self, SELF)[0].question("call", None, (self, *args), kwargs)
 
     def __contains__(self, item: Any) -> bool:
         if not _named(self):
@@ -165,13 +170,15 @@ class Instance(metaclass=ClassStub):
 def instance_of(kind: type, peer: Asker, number: int) -> Any:
     """The stand-in for one live object."""
     found: Any = object.__new__(kind)
-    object.__getattribute__(found, "__dict__")[LIVE] = (peer, number)
+    object.__setattr__(found, SELF, (peer, number))
     return found
 
 
 def class_stub(name: str, bases: List[type], peer: Asker, number: int) -> Any:
     """The stand-in for one class; below its bases, so that `isinstance` and `issubclass` agree with the candidate's."""
-    return ClassStub(name[:80].replace("\0", "") or "_", tuple(bases) or (Instance,), {LIVE: (peer, number)})
+    return ClassStub(
+        name[:80].replace("\0", "") or "_", tuple(bases) or (Instance,), {LIVE: (peer, number), "__slots__": ()}
+    )
 
 
 async def coroutine(peer: Asker, reference: Any) -> Any:
@@ -181,19 +188,19 @@ async def coroutine(peer: Asker, reference: Any) -> Any:
 
 def ask(instance: Any, op: str, *args: Any) -> Any:
     """One operation on a live object."""
-    return object.__getattribute__(instance, "__dict__")[LIVE][0].question(op, None, (instance, *args))
+    return object.__getattribute__(instance, SELF)[0].question(op, None, (instance, *args))
 
 
 def _named(instance: Any) -> bool:
     """Whether the tests know this object's class by name: only then is its behaviour what they are about."""
-    peer = object.__getattribute__(instance, "__dict__")[LIVE][0]
+    peer = object.__getattribute__(instance, SELF)[0]
     return any(LIVE in vars(kind) and peer.is_named(vars(kind)[LIVE][1]) for kind in type(instance).__mro__)
 
 
 def _both_live(left: Any, right: Any, operation: str) -> bool:
     if not isinstance(right, (Instance, ClassStub)):
         return False
-    peer = object.__getattribute__(left, "__dict__")[LIVE][0]
+    peer = object.__getattribute__(left, SELF)[0]
     peer.unseal(f"the candidate's own {operation} compared two of its objects")
     return True
 
@@ -224,7 +231,7 @@ def _forward_named(op: str) -> Callable[..., Any]:
 
 def _forward_operator(op: str, reflected: bool) -> Callable[..., Any]:
     def operation(self: Any, other: Any) -> Any:
-        peer = object.__getattribute__(self, "__dict__")[LIVE][0]
+        peer = object.__getattribute__(self, SELF)[0]
         if not isinstance(other, Instance) and not (peer.live_operators and _named(self)):
             raise TypeError(f"{op} between a candidate's object and plain data needs live_operators=True")
         peer.unseal(f"the candidate's own operators were trusted ({op})")
