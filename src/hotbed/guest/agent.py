@@ -30,7 +30,7 @@ from .execs import Exec
 from .frames import Closed, FrameError, Header
 from .memory import MemoryWatch
 from .programs import Program
-from .request import Refused, parse
+from .request import Refused, parse, pin_of
 from .spare import Parking, Spare
 from .stdio import Stdio
 
@@ -89,16 +89,19 @@ class Agent:
         answer = {"op": "hello", "ready_ns": self.box.ready_ns, "pid": os.getpid(), "python": platform.python_version()}
         self.box.send(answer)
 
-    def exec(self, header: Header, body: bytes, _fds: List[int]) -> None:
+    def exec(self, header: Header, body: bytes, fds: List[int]) -> None:
         """Start an exec; its `result` comes later."""
         request = parse(header, body)
+        if len(fds) != (request.pin is not None):
+            raise Refused("bad_request", "a pinned exec comes with one descriptor, its channel, and no other with any")
         if request.id in self.execs:
             raise Refused("bad_request", f"exec {request.id!r:.64} is running")
         work: Exec
         if request.kind == "code":
             work = CodeExec(self.box, request, self.parking, self.exec_over)
         else:
-            work = CommandExec(self.box, request, self.exec_over)
+            work = CommandExec(self.box, request, self.parking, self.exec_over)
+        work.channel = fds.pop() if fds else None
         self.execs[request.id] = work
         try:
             work.start()
@@ -110,12 +113,12 @@ class Agent:
 
     def start(self, header: Header, _body: bytes, fds: List[int]) -> None:
         """Start a program on the channel that came along."""
-        if len(fds) != 1:
-            raise Refused("bad_request", "start needs one descriptor, the channel")
+        if len(fds) != 1 + (pin_of(header) is not None):
+            raise Refused("bad_request", "start needs one descriptor, the channel, and one more if it is to be pinned")
         program = Program(self.box, header, _STDIO, self.program_over)
         self.programs[program.id] = program
         try:
-            program.start(fds[0])
+            program.start(*fds)
             self.memory.wake()
         except Exception:
             self.programs.pop(program.id, None)

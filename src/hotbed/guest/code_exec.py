@@ -28,9 +28,10 @@ class CodeExec(Exec):
     def launch(self, cwd: str) -> None:
         """Fork first and look after it second: the child inherits less that is new, and both can run at once."""
         request = self.request
-        work = Work(request.program, request.args, request.env, cwd)
-        ready = None if request.stdin or request.stdin_open else self._parking.take(work)
+        work = Work(request.program, request.args, request.env, cwd, pin=request.pin)
+        ready = None if request.stdin or request.stdin_open else self._parking.take(work, self.channel)
         if ready is not None:
+            self.hang_up()
             self._log = ready.log
             self._look_after(ready.pid, ready.ends, ready.mark)
             return
@@ -41,12 +42,14 @@ class CodeExec(Exec):
             pid = fork()
         except OSError as error:
             close(fds)
+            self.hang_up()
             self.begin(ends, mark, pump)
             self.not_started(error)
             return
         if pid == 0:
-            runner.start(work, self._parking.stdio, log, fds)
+            runner.start(work, self._parking.stdio, log, fds, self.channel)
         close(fds)
+        self.hang_up()
         self._look_after(pid, ends, mark, pump)
 
     def _look_after(self, pid: int, ends: Sequence[int], mark: Optional[int], pump: Optional[Pump] = None) -> None:

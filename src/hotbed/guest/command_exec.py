@@ -8,10 +8,13 @@ import resource
 import time
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
-from . import spawn
+from . import runner, spawn
 from .box import Box
 from .execs import Exec, Fds, close
+from .forking import fork
 from .request import ExecRequest
+from .runner import Work
+from .spare import Parking
 from .verdict import decode
 
 _NO_ROOM = (errno.EAGAIN, errno.ENOMEM)
@@ -20,8 +23,9 @@ _NO_ROOM = (errno.EAGAIN, errno.ENOMEM)
 class CommandExec(Exec):
     """Commands in turn, until one fails or the last has ended."""
 
-    def __init__(self, box: Box, request: ExecRequest, on_result: Callable[[Exec], None]) -> None:
+    def __init__(self, box: Box, request: ExecRequest, parking: Parking, on_result: Callable[[Exec], None]) -> None:
         super().__init__(box, request, on_result)
+        self._parking = parking
         self._steps: List[Dict[str, Optional[int]]] = []
         self._left: List[List[spawn.Word]] = [list(argv) for argv in request.argv]
         if request.kind == "command":
@@ -31,6 +35,8 @@ class CommandExec(Exec):
 
     def launch(self, cwd: str) -> None:
         """Start the first."""
+        if self.channel is not None and self._start_in_spare(cwd):
+            return
         self.box.open()
         ends, self._fds, pump = self.open()
         self.begin(ends, self.box.marks.next(), pump)
@@ -42,7 +48,7 @@ class CommandExec(Exec):
             argv = self._left.pop(0)
             self._step_ns = time.monotonic_ns()
             try:
-                pid = spawn.spawn(argv, {**os.environ, **self.request.env}, self._fds)
+                pid = self._start(argv)
             except OSError as error:
                 if error.errno in _NO_ROOM:
                     self._let_go()
@@ -59,10 +65,37 @@ class CommandExec(Exec):
         self._let_go()
         self.finish(*self._outcome())
 
+    def _start(self, argv: List[spawn.Word]) -> int:
+        if self.channel is None:
+            return spawn.spawn(argv, {**os.environ, **self.request.env}, self._fds)
+        work = self._pinned(argv, os.getcwd())
+        pid = fork()
+        if pid == 0:
+            runner.start(work, self._parking.stdio, None, self._fds, self.channel)
+        return pid
+
+    def _pinned(self, argv: List[spawn.Word], cwd: str) -> Work:
+        """A command as the work of a runner, which pins itself before it execs."""
+        return Work(b"", (), self.request.env, cwd, pin=self.request.pin, argv=argv)
+
+    def _start_in_spare(self, cwd: str) -> bool:
+        """Let the spare exec the one command, so that it is the sandbox's first process as in one without a spare."""
+        if len(self._left) > 1 or self.request.stdin or self.request.stdin_open:
+            return False
+        self._step_ns = time.monotonic_ns()
+        ready = self._parking.take(self._pinned(self._left[0], cwd), self.channel)
+        if ready is None:
+            return False
+        self._left.clear()
+        self.hang_up()
+        ready.log.close()
+        self.begin(ready.ends, ready.mark)
+        self.job.follow(ready.pid)
+        return True
+
     def _explain(self, argv: List[spawn.Word], error: OSError) -> None:
         """A command that cannot be started is like one that failed: its stderr says why."""
-        text = f"hotbed: cannot run {os.fsdecode(argv[0])[:256]!r}: {error.strerror}\n"
-        self.job.capture.add(self.job.capture.streams[1], memoryview(text.encode("utf-8", "surrogateescape")))
+        self.job.capture.add(self.job.capture.streams[1], memoryview(spawn.explanation(argv, error)))
 
     def _goes_on(self, exit_code: Optional[int], number: Optional[int]) -> bool:
         """Note how a command ended; whether there is a next."""
@@ -89,6 +122,7 @@ class CommandExec(Exec):
     def _let_go(self) -> None:
         close(self._fds)
         self._fds = ()
+        self.hang_up()
 
     def extra(self) -> Dict[str, Any]:
         """How each command ended."""

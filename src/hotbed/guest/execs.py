@@ -25,6 +25,7 @@ class Exec:
     """From the request to the result; `CodeExec` and `CommandExec` know how to run what."""
 
     job: Job = None  # type: ignore[assignment]  # from `begin` on
+    channel: Optional[int] = None  # to the supervisor, of an exec that is to be pinned; closed by `hang_up`
 
     def __init__(self, box: Box, request: ExecRequest, on_result: Callable[[Exec], None]) -> None:
         self.box = box
@@ -82,8 +83,15 @@ class Exec:
         self.job.cause = "oom" if error.errno == errno.ENOMEM else "pids"
         self.finish(None, int(signal.SIGKILL))
 
+    def hang_up(self) -> None:
+        """Nothing further will be pinned. Idempotent."""
+        if self.channel is not None:
+            os.close(self.channel)
+            self.channel = None
+
     def abandon(self) -> None:
         """Our own failure while starting: let go of everything, tell nothing."""
+        self.hang_up()
         if self.job is not None:
             self.job.kill("signal")
             self.job.finish()

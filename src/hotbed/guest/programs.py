@@ -12,15 +12,16 @@ import sys
 from types import ModuleType
 from typing import Any, Callable, Dict, Mapping, NoReturn, Optional, Sequence
 
-from . import kernel
+from . import kernel, runner
 from .box import NULL, Box
 from .capture import Capture, pipes
 from .child import become
 from .execs import enter
 from .forking import fork
 from .job import Job
-from .request import Refused, refusal
+from .request import Refused, pin_of, refusal
 from .reseed import reseed
+from .runner import Work
 from .stdio import Stdio
 from .verdict import decide, decode
 
@@ -43,8 +44,8 @@ class Program:
         kill_bytes = int(limits.get("output_kill_bytes", _KILL_BYTES))
         self.job = Job(box, capture, kill_bytes=kill_bytes, on_leader_end=self._leader_ended)
 
-    def start(self, channel: int) -> None:
-        """Fork it. The channel stays the caller's to close. Raises `Refused`."""
+    def start(self, channel: int, pin: Optional[int] = None) -> None:
+        """Fork it; `pin` is a channel to the supervisor. Both stay the caller's to close. Raises `Refused`."""
         name, limits = self._header.get("program"), self._header.get("limits") or {}
         if type(name) is not str or not _NAME.fullmatch(name):
             raise Refused("bad_request", f"program {name!r} is not a name")
@@ -57,7 +58,7 @@ class Program:
         except OSError as error:
             raise refusal(error, f"cannot start {name}") from None
         if pid == 0:
-            run(module, self._header, self._stdio, (NULL, *outs), channel)
+            run(module, self._header, self._stdio, (NULL, *outs), channel, pin)
         for fd in outs:
             os.close(fd)
         self.job.begin(ends, mark, limits.get("wall_s"))
@@ -101,15 +102,25 @@ def conceal() -> None:
         _hidden[name] = sys.modules.pop(name)
 
 
-def run(module: ModuleType, header: Mapping[str, Any], stdio: Stdio, fds: Sequence[int], channel: int) -> NoReturn:
+def run(
+    module: ModuleType,
+    header: Mapping[str, Any],
+    stdio: Stdio,
+    fds: Sequence[int],
+    channel: int,
+    pin: Optional[int] = None,
+) -> NoReturn:
     """In the fork: serve the channel. Never returns."""
     code: Optional[int] = 70
     try:
-        kept = become(*fds, keep=channel)
         kernel.prctl(kernel.PR_SET_DUMPABLE, 1)
+        work = Work(b"", (), header.get("env") or {}, pin=pin_of(header))
+        if pin is not None:
+            work = runner.pin(work, pin)
+        kept = become(*fds, keep=channel)
         limit_cpu((header.get("limits") or {}).get("cpu_s"))
-        os.environ.update(header.get("env") or {})
-        reseed()
+        os.environ.update(work.env)
+        reseed(work.entropy)
         stdio.install(None)
         sys.path.insert(0, os.getcwd())
         module.main(socket.socket(fileno=kept), dict(header.get("config") or {}))

@@ -59,6 +59,7 @@ class ExecRequest(NamedTuple):
     keep_going: bool
     stream: bool
     stdin_open: bool
+    pin: Optional[str] = None
 
 
 def parse(header: Dict[str, Any], body: bytes) -> ExecRequest:
@@ -85,7 +86,16 @@ def parse(header: Dict[str, Any], body: bytes) -> ExecRequest:
         keep_going=bool(get("keep_going")),
         stream=bool(get("stream")),
         stdin_open=bool(get("stdin_open")),
+        pin=pin_of(header),
     )
+
+
+def pin_of(header: Mapping[str, Any]) -> Optional[str]:
+    """The level at which the program is to be pinned, if it is; a channel to the supervisor came along then."""
+    pin = header.get("pin")
+    if pin not in (None, "rng", "full"):
+        raise Refused("bad_request", f"pin is rng or full, not {pin!r:.64}")
+    return pin  # type: ignore[no-any-return]
 
 
 def _cut(body: bytes, sizes: List[int]) -> List[bytes]:

@@ -17,15 +17,17 @@ import linecache
 import os
 import resource
 import signal
+import socket
 import sys
 import threading
 import traceback
 from types import ModuleType, TracebackType
 from typing import Any, Callable, Dict, Mapping, NamedTuple, NoReturn, Optional, Sequence, Type
 
-from . import kernel
+from . import kernel, spawn
 from .child import become
 from .orderlog import OrderLog
+from .pinning import Pinning
 from .reseed import reseed
 from .stdio import Stdio
 
@@ -33,6 +35,7 @@ FILENAME = "<code>"
 _STDIO_ONLY = 4  # three, and the one that lists them
 _WRITERS = (io.BufferedWriter, io.BufferedRandom, io.TextIOWrapper)
 _LOST_OUTPUT = 120  # what Python exits with when its last flush fails
+_PINNING = Pinning()
 
 
 # By names of their own, so that a rehearsal can leave these steps out (see `warming`).
@@ -42,27 +45,33 @@ _run_exitfuncs = atexit._run_exitfuncs
 
 
 class Work(NamedTuple):
-    """One program and what it starts with."""
+    """One program and what it starts with. With a `pin` it gets a channel, and may be a command, by its `argv`."""
 
     source: bytes
     args: Sequence[str] = ()
     env: Mapping[str, str] = {}
     cwd: str = "/"
     entropy: Optional[bytes] = None
+    pin: Optional[str] = None
+    argv: Sequence[spawn.Word] = ()
 
 
-def start(work: Work, stdio: Stdio, log: OrderLog, fds: Sequence[int]) -> NoReturn:
+def start(
+    work: Work, stdio: Stdio, log: Optional[OrderLog], fds: Sequence[int], channel: Optional[int] = None
+) -> NoReturn:
     """In a fork of the agent: become the program, whose stdin, stdout and stderr are `fds`. Never returns."""
     try:
-        become(*fds)
-        run(work, stdio, log)
+        run(work, stdio, log, become(*fds, keep=channel))
     finally:
         os._exit(70)  # only if our own code failed: nothing of it may run on in the agent's place
 
 
-def run(work: Work, stdio: Stdio, log: OrderLog) -> NoReturn:
+def run(work: Work, stdio: Stdio, log: Optional[OrderLog], channel: Optional[int] = None) -> NoReturn:
     """Run the program and exit as it would; the process is already detached from the agent."""
     kernel.prctl(kernel.PR_SET_DUMPABLE, 1)
+    if channel is not None:
+        work = pin(work, channel)
+    assert log is not None
     reseed(work.entropy)
     prepare(work, stdio, log)
     number = conclude(execute(work.source), stdio)
@@ -73,6 +82,15 @@ def run(work: Work, stdio: Stdio, log: OrderLog) -> NoReturn:
     log.announce(number, int(seconds * 1e6), max(mine.ru_maxrss, children.ru_maxrss))
     _closerange(1, 3)  # the agent sees both ends of file and the announcement at once
     _exit(number)
+
+
+def pin(work: Work, channel: int) -> Work:
+    """Make this process reproducible before anything else. A command is exec-ed right away."""
+    pinned = _PINNING.enter(socket.socket(fileno=channel), work.pin or "rng")
+    env = {**pinned.env, **work.env}
+    if work.argv:
+        spawn.replace(work.argv, {**os.environ, **env})
+    return work._replace(entropy=pinned.entropy, env=env)
 
 
 def prepare(work: Work, stdio: Stdio, log: OrderLog) -> None:

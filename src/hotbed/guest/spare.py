@@ -1,16 +1,18 @@
 """A runner forked ahead of the request, so that the first `code` exec of a parked sandbox waits for no fork.
 
-It has done all that does not depend on the request and waits for it on a pipe. It is used only if the whole request
-fits into that pipe, so that handing it over cannot block, whatever was done to the spare meanwhile.
+It has done all that does not depend on the request and waits for it on a socket. It is used only if the whole request
+fits into that socket, so that handing it over cannot block, whatever was done to the spare meanwhile.
 """
 
 from __future__ import annotations
 
 import marshal
 import os
-from typing import Callable, NamedTuple, NoReturn, Optional, Sequence
+import socket
+import sys
+from typing import Callable, NamedTuple, NoReturn, Optional, Sequence, Tuple
 
-from . import runner
+from . import frames, runner
 from .box import NULL, Box
 from .capture import pipes
 from .child import become
@@ -19,7 +21,8 @@ from .orderlog import OrderLog
 from .runner import Work
 from .stdio import Stdio
 
-_PIPE_BYTES = 4096 * 15  # a pipe holds 16 pages
+_MOST_BYTES = 60 << 10  # well below what a socket holds (net.core.wmem_default is 208 KiB)
+_FDS_ROOM = socket.CMSG_SPACE(4)
 
 
 class Spare(NamedTuple):
@@ -51,10 +54,10 @@ class Parking:
         """Let this one wait here."""
         self._spare = spare
 
-    def take(self, work: Work) -> Optional[Spare]:
+    def take(self, work: Work, channel: Optional[int] = None) -> Optional[Spare]:
         """The spare, with the work already its own; None if there is none or the work does not fit."""
         spare, self._spare = self._spare, None
-        if spare is None or hand_over(spare, work):
+        if spare is None or hand_over(spare, work, channel):
             return spare
         for fd in spare.ends:
             os.close(fd)
@@ -67,7 +70,7 @@ def park(box: Box, stdio: Stdio, rehearse: Callable[[], None]) -> Spare:
     mark = box.marks.next()
     log = OrderLog()
     ends, outs = pipes()
-    request, order = os.pipe2(os.O_CLOEXEC)
+    request, order = (end.detach() for end in socket.socketpair())
     os.set_blocking(order, False)
     pid = fork()
     if pid == 0:
@@ -81,29 +84,62 @@ def wait(stdio: Stdio, log: OrderLog, fds: Sequence[int], request: int, rehearse
     """In the spare: become a runner, wait for work, do it. Never returns."""
     try:
         rehearse()
-        channel = become(*fds, keep=request)
-        assert channel is not None
-        data = b""
-        while len(data) < 8 or len(data) < 8 + int.from_bytes(data[:8], "big"):
-            more = os.read(channel, 1 << 16)
-            if not more:
-                os._exit(0)  # the agent is gone
-            data += more
-        os.close(channel)
-        work = Work(*marshal.loads(data[8:]))
+        agent = become(*fds, keep=request)
+        assert agent is not None
+        size = int.from_bytes(read(agent, 8), "big")
+        work = Work(*marshal.loads(read(agent, size)))
+        channel = None if work.pin is None else receive_fd(agent)
+        os.close(agent)
         os.chdir(work.cwd)
-        runner.run(work, stdio, log)
+        runner.run(work, stdio, log, channel)
     finally:
         os._exit(70)
 
 
-def hand_over(spare: Spare, work: Work) -> bool:
+def read(agent: int, size: int) -> bytes:
+    """Exactly so many bytes: a descriptor may follow, and would be lost if it were read over."""
+    data = b""
+    while len(data) < size:
+        more = os.read(agent, size - len(data))
+        if not more:
+            os._exit(0)  # the agent is gone
+        data += more
+    return data
+
+
+def receive_fd(agent: int) -> int:
+    """The channel that comes with a pinned request."""
+    sock = socket.socket(fileno=agent)
+    _, ancillary, _, _ = sock.recvmsg(1, _FDS_ROOM, socket.MSG_CMSG_CLOEXEC)
+    sock.detach()
+    return frames.unpack_fds(ancillary)[0]
+
+
+def hand_over(spare: Spare, work: Work, channel: Optional[int] = None) -> bool:
     """Give the spare its work; whether it could be. If not, the spare ends."""
-    data = marshal.dumps((work.source, list(work.args), dict(work.env), work.cwd, work.entropy))
+    data = marshal.dumps((work.source, list(work.args), dict(work.env), work.cwd, work.entropy, *pinned(work)))
     data = len(data).to_bytes(8, "big") + data
     try:
-        return len(data) <= _PIPE_BYTES and os.write(spare.order, data) == len(data)
-    except OSError:  # it was killed, or its pipe is smaller than usual (man 7 pipe)
+        if len(data) > _MOST_BYTES or os.write(spare.order, data) < len(data):
+            return False
+        if channel is not None:
+            send_fd(spare.order, channel)
+        return True
+    except OSError:  # it was killed, or its socket holds less than usual
         return False
     finally:
         os.close(spare.order)
+
+
+def pinned(work: Work) -> Tuple[object, ...]:
+    """The part of a request that only a pinned one has."""
+    return () if work.pin is None else (work.pin, list(work.argv))
+
+
+def send_fd(order: int, channel: int) -> None:
+    """Let a descriptor follow the request."""
+    sock = socket.socket(fileno=order)
+    try:
+        sock.sendmsg([b"\0"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, channel.to_bytes(4, sys.byteorder))])
+    finally:
+        sock.detach()

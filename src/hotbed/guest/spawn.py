@@ -5,9 +5,10 @@ from __future__ import annotations
 import errno
 import os
 import signal
-from typing import List, Mapping, Sequence, Union
+from typing import Callable, List, Mapping, NoReturn, Sequence, TypeVar, Union
 
 Word = Union[str, bytes]
+Started = TypeVar("Started")
 
 SHELL = "/bin/sh"
 NOT_FOUND, NOT_EXECUTABLE = 127, 126  # what a shell answers
@@ -22,12 +23,41 @@ def spawn(argv: Sequence[Word], env: Mapping[str, str], fds: Sequence[int]) -> i
     OSError: E2BIG, ENOENT, EACCES, ENOEXEC, or EAGAIN when there may be no further process.
     """
     actions = [(os.POSIX_SPAWN_DUP2, fd, number) for number, fd in enumerate(fds)]
+
+    def start(path: str) -> int:
+        return os.posix_spawn(
+            path, list(argv), env, file_actions=actions, setsid=True, setsigmask=(), setsigdef=_IGNORED_BY_PYTHON
+        )
+
+    return _first(start, argv, env)
+
+
+def replace(argv: Sequence[Word], env: Mapping[str, str]) -> NoReturn:
+    """Exec `argv` in this process; if that cannot be, say so on stderr and exit, as a shell would."""
+    for number in _IGNORED_BY_PYTHON:
+        signal.signal(number, signal.SIG_DFL)
+    code = NOT_EXECUTABLE
+    try:
+        _first(lambda path: os.execve(path, list(argv), env), argv, env)
+    except OSError as error:
+        os.write(2, explanation(argv, error))
+        code = exit_code_of(error)
+    finally:
+        os._exit(code)
+
+
+def explanation(argv: Sequence[Word], error: OSError) -> bytes:
+    """What stderr says about a command that could not be started."""
+    text = f"hotbed: cannot run {os.fsdecode(argv[0])[:256]!r}: {error.strerror}\n"
+    return text.encode("utf-8", "surrogateescape")
+
+
+def _first(start: Callable[[str], Started], argv: Sequence[Word], env: Mapping[str, str]) -> Started:
+    """Start the first file of PATH that can be started, as execvp(3) chooses."""
     failure = OSError(errno.ENOENT, os.strerror(errno.ENOENT))
     for path in candidates(os.fsdecode(argv[0]), env.get("PATH", os.defpath)):
         try:
-            return os.posix_spawn(
-                path, list(argv), env, file_actions=actions, setsid=True, setsigmask=(), setsigdef=_IGNORED_BY_PYTHON
-            )
+            return start(path)
         except OSError as error:
             if error.errno not in _TRY_NEXT:
                 raise

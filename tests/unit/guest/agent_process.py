@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import resource
 import signal
 import socket
 import sys
@@ -17,13 +18,14 @@ from typing import Any
 
 from hotbed.guest import agent, frames
 
+NOBODY = 54_321
 CLONE_NEWNS, CLONE_NEWUSER, CLONE_NEWPID = 0x20000, 0x10000000, 0x20000000
 
 
 class AgentProcess:
     """Speaks the agent's protocol, one request at a time unless told otherwise."""
 
-    def __init__(self, cwd: str, *, as_pid_1: bool = False, **config: Any) -> None:
+    def __init__(self, cwd: str, *, as_pid_1: bool = False, pids: int = 0, **config: Any) -> None:
         self.cwd = cwd
         self._count = 0
         ours, theirs = socket.socketpair()
@@ -32,7 +34,7 @@ class AgentProcess:
         self.pid = os.fork()
         if self.pid == 0:
             ours.close()
-            become_agent(theirs, {"cwd": cwd, **config}, as_pid_1)
+            become_agent(theirs, {"cwd": "/" if pids else cwd, **config}, as_pid_1, pids)
         theirs.close()
 
     def send(self, op: str, body: bytes = b"", fds: Sequence[int] = (), **fields: Any) -> str:
@@ -98,7 +100,7 @@ class Result:
         return out
 
 
-def become_agent(sock: socket.socket, config: dict[str, Any], as_pid_1: bool) -> None:
+def become_agent(sock: socket.socket, config: dict[str, Any], as_pid_1: bool, pids: int) -> None:
     """In the fork: nothing of the test runner's, then the agent. Never returns."""
     try:
         sys.settrace(None)
@@ -107,19 +109,33 @@ def become_agent(sock: socket.socket, config: dict[str, Any], as_pid_1: bool) ->
             os.dup2(null, fd)
         number = os.dup2(sock.detach(), 3, inheritable=False)
         os.closerange(4, 4096)
-        if as_pid_1:
+        if pids:
+            limit_processes(pids)
+        if as_pid_1 or pids:
             enter_pid_namespace()
         agent.main(socket.socket(fileno=number), time.monotonic_ns(), config)
     finally:
         os._exit(99)
 
 
+def limit_processes(pids: int) -> None:
+    """At most so many processes, counted per user and user namespace, and never for root."""
+    if os.geteuid() == 0:
+        os.setgroups([])
+        os.setresgid(NOBODY, NOBODY, NOBODY)
+        os.setresuid(NOBODY, NOBODY, NOBODY)
+    ctypes.CDLL(None).prctl(4, 1, 0, 0, 0)  # PR_SET_DUMPABLE, which the change of user took away
+    resource.setrlimit(resource.RLIMIT_NPROC, (pids, pids))
+
+
 def enter_pid_namespace() -> None:
     """Go on as pid 1 with a /proc of its own; the outer process waits for it."""
     libc = ctypes.CDLL(None, use_errno=True)
-    user = 0 if os.geteuid() == 0 else CLONE_NEWUSER
-    if libc.unshare(user | CLONE_NEWNS | CLONE_NEWPID) != 0:
+    uid, gid = os.geteuid(), os.getegid()
+    if libc.unshare(CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID) != 0:
         os._exit(98)
+    for name, text in (("setgroups", "deny"), ("uid_map", f"0 {uid} 1"), ("gid_map", f"0 {gid} 1")):
+        Path(f"/proc/self/{name}").write_text(text)
     child = os.fork()
     if child != 0:
         os.close(3)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 
 import pytest
 
 from hotbed.guest.execs import close, enter
 from hotbed.guest.request import Refused
 from tests.unit.guest.agent_process import AgentProcess
+from tests.unit.guest.conftest import MakeAgent
 
 
 def test_times_and_usage_are_told(agent: AgentProcess) -> None:
@@ -33,17 +33,26 @@ def test_a_directory_that_is_none_is_refused(agent: AgentProcess, cwd: str, code
         enter(cwd)
 
 
-def test_no_room_for_another_process_is_a_result(agent: AgentProcess, tmp_path: Path) -> None:
+def test_no_room_for_another_process_is_a_result(make_agent: MakeAgent) -> None:
     """The agent's own fork is refused: that is a limit of the sandbox, not a failure of ours."""
-    del tmp_path
-    if os.geteuid() == 0:
-        pytest.skip("root is not limited")
-    import resource
-
-    resource.prlimit(agent.pid, resource.RLIMIT_NPROC, (1, 1))
+    agent = make_agent(pids=2)
+    agent.run("command", "sleep 0.2 &")
 
     assert agent.run("command", "true").status == "pids"
     assert agent.run("code", "1").status == "pids"
+    assert agent.run("command", "true", timeout_s=0.1).header["signal"] == 9
+
+
+def test_a_program_that_may_not_fork_is_told_apart(make_agent: MakeAgent) -> None:
+    """By what it says."""
+    agent = make_agent(pids=12)
+    python = agent.run("code", "import os\nwhile 1:\n    if os.fork() == 0:\n        os.read(os.pipe()[0], 1)")
+    thread = agent.run(
+        "code", "import threading, time\nwhile 1: threading.Thread(target=time.sleep, args=(1,)).start()"
+    )
+
+    assert (python.status, python.exit_code) == ("pids", 1)
+    assert thread.status == "pids"
 
 
 def test_null_is_not_closed() -> None:

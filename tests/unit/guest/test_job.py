@@ -71,7 +71,7 @@ def test_a_stopped_program_times_out(agent: AgentProcess) -> None:
 @pytest.mark.slow
 def test_a_fork_bomb_times_out_and_is_gone(make_agent: MakeAgent) -> None:
     """It grows while it is being killed."""
-    box = make_agent(as_pid_1=True)
+    box = make_agent(pids=200)
     box.run("command", "true")  # so that the tree is killed one by one
     result = box.run(
         "code", "import os\nfor i in range(60):\n    if os.fork() == 0:\n        break\nwhile 1: pass", timeout_s=0.4
@@ -79,7 +79,7 @@ def test_a_fork_bomb_times_out_and_is_gone(make_agent: MakeAgent) -> None:
 
     assert result.status == "timeout"
     assert int(box.run("command", "sleep 0.2; ls /proc | grep -c '^[0-9]'").stdout) <= 5
-    assert box.run("command", "f() { f & f; }; f; sleep 9", timeout_s=0.15).status == "timeout"
+    assert box.run("command", "f() { f & f; }; f; sleep 9", timeout_s=0.3).status in ("timeout", "pids")
     assert int(box.run("command", "sleep 0.2; ls /proc | grep -c '^[0-9]'").stdout) <= 5
 
 
