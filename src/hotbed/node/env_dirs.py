@@ -19,9 +19,8 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import IO
 
-from hotbed.errors import NotFound, TooLarge
+from hotbed.errors import BadEnvDir, NotFound, TooLarge
 from hotbed.pools import archive
-from hotbed.pools.contract import BadEnvDir
 from hotbed.wire.pools import EnvDir, require_digest
 
 KEPT = 64

@@ -106,6 +106,8 @@ class Node:
         await self.nursery.wait_empty(timeout_s=5.0)
         await self.nursery.cancel_all()
         await self.backend.close()
+        if self.ledger is not None:
+            await asyncio.to_thread(self.ledger.close)
 
     def health(self) -> Health:
         """Whether it is there and how busy."""
@@ -137,6 +139,7 @@ class Node:
                 "background": len(self.nursery),
             },
             "backend": dict(self.backend.stats()),
+            "ledger": self.ledger.stats() if self.ledger is not None else None,
         }
 
     async def fork(self, template: Template, request: BoxRequest, lease: Lease | None) -> HeldBox:
@@ -170,7 +173,7 @@ class Node:
         template = await self.templates.warm(request.template)
         held = await self._fork_ready(template, box_plan, lease)
         session = self._keep(held, template, request, seed)
-        return SandboxCreated(
+        made = SandboxCreated(
             id=session.id,
             template=template.spec.name,
             template_id=template.spec.name,
@@ -180,6 +183,8 @@ class Node:
             isolation=held.box.isolation,
             seed=seed,
         )
+        self.note(records.of_create(request, made, digest=template.digest, at=time.time()))
+        return made
 
     async def _fork_ready(self, template: Template, request: BoxRequest, lease: Lease | None) -> HeldBox:
         held = await self.fork(template, request, lease)
@@ -216,7 +221,7 @@ class Node:
         with self.working(), session.in_use():
             outcome = await session.held.box.exec(plan, on_output)
         self.count(plan, outcome)
-        return plans.response(
+        answer = plans.response(
             outcome,
             exec_id=f"exec_{secrets.token_hex(8)}",
             box=session.held.box,
@@ -224,6 +229,8 @@ class Node:
             seed=plans.seed_of(request) if request.seed else session.seed,
             total_ms=(time.perf_counter() - begun) * 1e3,
         )
+        self.note(records.of_exec(request, answer, sandbox_id=session.id, label=session.label, at=time.time()))
+        return answer
 
     def check_open(self) -> None:
         """Refuse new work while shutting down."""
@@ -249,6 +256,11 @@ class Node:
         self.stats.counts[plan.kind] += 1
         self.stats.outcomes[outcome.status] += 1
         self.stats.exec_ms.add(plans.exec_ms(outcome))
+
+    def note(self, entry: Entry) -> None:
+        """Keep what happened, if this node keeps a ledger."""
+        if self.ledger is not None:
+            self.ledger.note(entry)
 
     def discard_all(self) -> None:
         """Start ending every lease and sandbox. Returns at once."""

@@ -13,12 +13,11 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 
-from hotbed.errors import NotFound
+from hotbed.errors import NotFound, PoolClosed
 from hotbed.node.held import HeldBox
 from hotbed.node.leases import Lease
 from hotbed.node.nursery import Nursery
 from hotbed.pools import workers
-from hotbed.pools.contract import PoolClosed
 from hotbed.pools.workers import End, Worker
 from hotbed.runtime.base import Template
 from hotbed.wire.pools import CreatePool, PoolRow, WorkerEnded, WorkerOutput, WorkerRow, WorkerTrouble

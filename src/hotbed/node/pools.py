@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from hotbed.errors import NotFound, TemplateFailed, Unauthorized
+from hotbed.errors import NotFound, PoolClosed, TemplateFailed, Unauthorized
 from hotbed.node import plans
 from hotbed.node.env_dirs import EnvDirs
 from hotbed.node.held import HeldBox
@@ -30,7 +30,6 @@ from hotbed.node.templates import Templates, limits_of
 from hotbed.pools import bundle, envlib, imports
 from hotbed.pools.boltz import Slots
 from hotbed.pools.bundle import EnvBundle
-from hotbed.pools.contract import PoolClosed
 from hotbed.pools.requirements import Requirements, top_level_names
 from hotbed.runtime.base import Backend, BoxRequest, Template, TemplateSpec
 from hotbed.wire.pools import CreatePool, PoolCreated

@@ -8,7 +8,7 @@ from __future__ import annotations
 import secrets
 import time
 
-from hotbed.node import plans
+from hotbed.node import plans, records
 from hotbed.node.leases import Lease
 from hotbed.node.node import Node
 from hotbed.runtime.base import OnOutput
@@ -36,7 +36,7 @@ async def run_rollout(
     node.count(exec_plan, outcome)
     node.stats.fork_ms.add(held.box.fork_time_ms)
     node.stats.rollout_ms.add(total_ms)
-    return plans.response(
+    answer = plans.response(
         outcome,
         exec_id=f"rollout_{secrets.token_hex(8)}",
         box=held.box,
@@ -44,3 +44,5 @@ async def run_rollout(
         seed=seed,
         total_ms=total_ms,
     )
+    node.note(records.of_rollout(request, answer, at=time.time()))
+    return answer

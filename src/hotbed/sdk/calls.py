@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Generic, Protocol, TypeVar
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 from hotbed.sdk.bodies import json_body, read_json
 from hotbed.sdk.output_lines import OnOutput, OutputLines
@@ -15,6 +15,7 @@ from hotbed.wire import checks, routes
 from hotbed.wire.codec import from_wire, to_wire
 from hotbed.wire.execs import ExecRequest, RolloutRequest
 from hotbed.wire.health import Health
+from hotbed.wire.ledger import GroupReplay, ReplayReport, RolloutDetail, RolloutList
 from hotbed.wire.sandboxes import (
     CreateSandbox,
     Deleted,
@@ -189,6 +190,28 @@ def _run(
 
 def _read_result(body: bytes) -> Result:
     return result_from_wire(read_json(body))
+
+
+def list_rollouts(*, limit: int, before: int | None, where: Mapping[str, str]) -> Call[RolloutList]:
+    """A page of the ledger, newest first."""
+    query = {"limit": limit, **({"before": before} if before is not None else {}), **where}
+    target = f"{routes.LIST_ROLLOUTS.url()}?{urlencode(query)}"
+    return Call(method="GET", target=target, read=partial(_read_as, RolloutList))
+
+
+def show_rollout(rollout_id: str) -> Call[RolloutDetail]:
+    """One line of the ledger, whole."""
+    return _plain(routes.SHOW_ROLLOUT, RolloutDetail, id=rollout_id)
+
+
+def replay(rollout_id: str, *, timeout_s: float) -> Call[ReplayReport]:
+    """Run one again and compare."""
+    return replace(_plain(routes.REPLAY, ReplayReport, id=rollout_id), timeout_s=timeout_s, leased=True)
+
+
+def replay_group(group_id: str, *, timeout_s: float) -> Call[GroupReplay]:
+    """Run a group again and compare."""
+    return replace(_plain(routes.REPLAY_GROUP, GroupReplay, id=group_id), timeout_s=timeout_s, leased=True)
 
 
 def put_bytes(sandbox_id: str, path: str, data: str | bytes, *, mode: int = 0o644) -> Call[FileWritten]:

@@ -12,8 +12,11 @@ from typing import Any
 from hotbed.sdk import calls
 from hotbed.sdk.transport import Link
 from hotbed.wire.health import Health
+from hotbed.wire.ledger import GroupReplay, ReplayReport, RolloutDetail, RolloutList
 from hotbed.wire.sandboxes import SandboxRow
 from hotbed.wire.templates import CreateTemplate, TemplateRow
+
+REPLAY_TIMEOUT_S = 3600.0
 
 
 def template_request(
@@ -72,6 +75,25 @@ class Client:
         """Every live sandbox of this user."""
         return self.link.send(calls.list_sandboxes())
 
+    def rollouts(self, *, limit: int = 50, before: int | None = None, **where: str) -> RolloutList:
+        """What ran, newest first: at most `limit` (1000) lines of the ledger, and where the next page begins.
+
+        `where` narrows by template, status, kind, sandbox_id, group_id or label.
+        """
+        return self.link.send(calls.list_rollouts(limit=limit, before=before, where=where))
+
+    def rollout(self, rollout_id: str) -> RolloutDetail:
+        """One line of the ledger with its request and output. Any beginning of an id that is unique will do."""
+        return self.link.send(calls.show_rollout(rollout_id))
+
+    def replay(self, rollout_id: str, *, timeout_s: float = REPLAY_TIMEOUT_S) -> ReplayReport:
+        """Run a rollout again in a fresh fork of the same template digest; what differs, if anything."""
+        return self.link.send(calls.replay(rollout_id, timeout_s=timeout_s))
+
+    def replay_group(self, group_id: str, *, timeout_s: float = REPLAY_TIMEOUT_S) -> GroupReplay:
+        """Run every rollout of a group again."""
+        return self.link.send(calls.replay_group(group_id, timeout_s=timeout_s))
+
     def close(self) -> None:
         """End everything made through this client. Idempotent."""
         self.link.close()
@@ -129,6 +151,25 @@ class AsyncClient:
     async def sandboxes(self) -> tuple[SandboxRow, ...]:
         """Every live sandbox of this user."""
         return await self.link.asend(calls.list_sandboxes())
+
+    async def rollouts(self, *, limit: int = 50, before: int | None = None, **where: str) -> RolloutList:
+        """What ran, newest first: at most `limit` (1000) lines of the ledger, and where the next page begins.
+
+        `where` narrows by template, status, kind, sandbox_id, group_id or label.
+        """
+        return await self.link.asend(calls.list_rollouts(limit=limit, before=before, where=where))
+
+    async def rollout(self, rollout_id: str) -> RolloutDetail:
+        """One line of the ledger with its request and output. Any beginning of an id that is unique will do."""
+        return await self.link.asend(calls.show_rollout(rollout_id))
+
+    async def replay(self, rollout_id: str, *, timeout_s: float = REPLAY_TIMEOUT_S) -> ReplayReport:
+        """Run a rollout again in a fresh fork of the same template digest; what differs, if anything."""
+        return await self.link.asend(calls.replay(rollout_id, timeout_s=timeout_s))
+
+    async def replay_group(self, group_id: str, *, timeout_s: float = REPLAY_TIMEOUT_S) -> GroupReplay:
+        """Run every rollout of a group again."""
+        return await self.link.asend(calls.replay_group(group_id, timeout_s=timeout_s))
 
     async def close(self) -> None:
         """End everything made through this client. Idempotent."""

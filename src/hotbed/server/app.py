@@ -10,7 +10,7 @@ from hotbed.errors import Error, InvalidRequest, NotFound
 from hotbed.node.node import Node
 from hotbed.server.errors import error_response
 from hotbed.server.operation import Handler, Operation
-from hotbed.server.routes import execs, files, leases, pools, sandboxes, templates
+from hotbed.server.routes import execs, files, leases, ledger, pools, sandboxes, templates
 from hotbed.server.routes import node as nodes
 from hotbed.wire import routes
 from hotbed.wire.routes import Route
@@ -18,6 +18,10 @@ from hotbed.wire.routes import Route
 HANDLERS: tuple[tuple[Route, Handler], ...] = (
     (routes.ROLLOUT, execs.rollout),
     (routes.EXEC, execs.run_in_sandbox),
+    (routes.LIST_ROLLOUTS, ledger.listing),
+    (routes.SHOW_ROLLOUT, ledger.show),
+    (routes.REPLAY, ledger.replay),
+    (routes.REPLAY_GROUP, ledger.replay_group),
     (routes.CREATE_SANDBOX, sandboxes.create),
     (routes.LIST_SANDBOXES, sandboxes.listing),
     (routes.GET_SANDBOX, sandboxes.get),

@@ -26,6 +26,7 @@ import uvicorn
 
 from hotbed.errors import Error
 from hotbed.node.lanes import LaneServer
+from hotbed.node.ledger.ledger import Ledger, Retention
 from hotbed.node.node import Node
 from hotbed.runtime.base import Backend
 from hotbed.server.app import make_app
@@ -77,7 +78,7 @@ def owned_socket(path: Path | None, settings: Settings) -> Iterator[SocketOwners
 
 async def serve(settings: Settings, backend: Backend, ownership: SocketOwnership | None, readiness: Readiness) -> None:
     """Start the node, serve until it is time to stop, drain, close."""
-    node = Node(backend, settings.policy(), version=package_version())
+    node = Node(backend, settings.policy(), version=package_version(), ledger=open_ledger(settings))
     lanes = LaneServer(node.pools, node.nursery)
     try:
         await node.start(warm=settings.warm)
@@ -95,6 +96,14 @@ async def serve(settings: Settings, backend: Backend, ownership: SocketOwnership
     finally:
         lanes.close()
         await node.close()
+
+
+def open_ledger(settings: Settings) -> Ledger | None:
+    """The node's memory, unless it is told to keep none."""
+    if not settings.ledger:
+        return None
+    retention = Retention(days=settings.ledger_days, max_bytes=settings.ledger_mib << 20)
+    return Ledger(Path(settings.home), retention=retention)
 
 
 def server_config(node: Node) -> uvicorn.Config:

@@ -48,6 +48,9 @@ class Settings:
     max_templates: int = 32
     boltz_slots: int = 0
     spares: int = 8
+    ledger: bool = True
+    ledger_days: float = 30.0
+    ledger_mib: int = 4096
     warm: tuple[str, ...] = ("python",)
     log_level: LogLevel = "info"
     log_file: str = ""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
-from hotbed.wire import execs, health, pools, sandboxes, templates
+from hotbed.wire import execs, health, ledger, pools, sandboxes, templates
 
 LEASE_HEADER = "x-hotbed-lease"
 NDJSON = "application/x-ndjson"
@@ -71,6 +71,11 @@ ROLLOUT = Route(
     reply=execs.ExecResponse,
 )
 
+LIST_ROLLOUTS = Route(name="list_rollouts", method="GET", path="/v1/rollouts", reply=ledger.RolloutList)
+SHOW_ROLLOUT = Route(name="show_rollout", method="GET", path="/v1/rollouts/{id}", reply=ledger.RolloutDetail)
+REPLAY = Route(name="replay", method="POST", path="/v1/rollouts/{id}/replay", reply=ledger.ReplayReport)
+REPLAY_GROUP = Route(name="replay_group", method="POST", path="/v1/groups/{id}/replay", reply=ledger.GroupReplay)
+
 PUT_FILE = Route(name="put_file", method="PUT", path="/v1/sandboxes/{id}/files", reply=sandboxes.FileWritten)
 GET_FILE = Route(name="get_file", method="GET", path="/v1/sandboxes/{id}/files")
 FILE_OPERATION = Route(
@@ -121,6 +126,10 @@ ROUTES: tuple[Route, ...] = (
     DELETE_SANDBOX,
     EXEC,
     ROLLOUT,
+    LIST_ROLLOUTS,
+    SHOW_ROLLOUT,
+    REPLAY,
+    REPLAY_GROUP,
     PUT_FILE,
     GET_FILE,
     FILE_OPERATION,

@@ -1,4 +1,4 @@
-"""One thing that happened: an exec, a rollout, a file put into a sandbox, a grade, a step of an environment."""
+"""One thing that happened: a rollout, a sandbox made, an exec or a file in it, a grade, a step of an environment."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-EntryKind = Literal["rollout", "exec", "put", "grade", "step"]
+EntryKind = Literal["rollout", "create", "exec", "put", "grade", "step"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

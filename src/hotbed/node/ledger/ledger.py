@@ -8,8 +8,12 @@ stop a training run, and must not go unseen either.
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import logging
+import os
 import queue
+import secrets
 import threading
 import time
 from collections import Counter
@@ -50,7 +54,8 @@ class Ledger:
         self._retention = retention or Retention()
         self._store = Store(self._path)
         take_in(home / "spool", self._store)
-        self._spool = Spool(home / "spool")
+        self._place = SpoolPlace.make(home / "spool")
+        self._spool = Spool(self._place.directory)
         self._queue: queue.SimpleQueue[tuple[int, Entry] | threading.Event | None] = queue.SimpleQueue()
         self._reader = Store(self._path)
         self._lock = threading.Lock()
@@ -89,6 +94,7 @@ class Ledger:
             self._queue.put(None)
             self._thread.join(timeout=60.0)
             self._spool.close()
+            self._place.leave()
             self._reader.close()
 
     def _write(self) -> None:
@@ -144,14 +150,53 @@ class Ledger:
         log.error("event=ledger_write_failed entries=%d lost=%d error=%r", count, self.lost, error)
 
 
-def take_in(directory: Path, store: Store) -> int:
-    """Commit what an earlier run spooled and did not commit; how many entries."""
+class SpoolPlace:
+    """A directory for one node's spool, locked for as long as the node lives: several nodes may share a home."""
+
+    def __init__(self, directory: Path, lock: int) -> None:
+        self.directory = directory
+        self._lock = lock
+
+    @classmethod
+    def make(cls, parent: Path) -> SpoolPlace:
+        """A new one."""
+        directory = parent / secrets.token_hex(8)
+        directory.mkdir(mode=0o700, parents=True)
+        place = cls.take(directory)
+        assert place is not None, "nobody else knows its name"
+        return place
+
+    @classmethod
+    def take(cls, directory: Path) -> SpoolPlace | None:
+        """One whose node is gone; None while it lives."""
+        fd = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(fd)
+            return None
+        return cls(directory, fd)
+
+    def leave(self) -> None:
+        """Unlock it, and remove it when it is empty."""
+        with contextlib.suppress(OSError):  # a spool that could not be committed stays for the next start
+            self.directory.rmdir()
+        os.close(self._lock)
+
+
+def take_in(parent: Path, store: Store) -> int:
+    """Commit what nodes that are gone had spooled and not committed; how many entries."""
     taken = 0
-    for path in segments(directory):
-        entries = [_decode(record) for record in records(path)]
-        store.add(entries)
-        path.unlink()
-        taken += len(entries)
+    for directory in sorted(parent.glob("*/")):
+        place = SpoolPlace.take(directory)
+        if place is None:
+            continue
+        for path in segments(directory):
+            entries = [_decode(record) for record in records(path)]
+            store.add(entries)
+            path.unlink()
+            taken += len(entries)
+        place.leave()
     if taken:
         log.info("event=ledger_recovered entries=%d", taken)
     return taken

@@ -9,13 +9,16 @@ from __future__ import annotations
 import asyncio
 import errno
 import os
+import secrets
+import time
 from collections.abc import AsyncIterator
 from typing import Any
 
-from starlette.requests import Request
-
 from hotbed.errors import Error, InvalidRequest, NoSpace
+from hotbed.node import records
 from hotbed.node.node import Node
+from hotbed.node.records import PUT_LIMIT
+from hotbed.node.sessions import Session
 from hotbed.runtime.base import Box
 from hotbed.server.connection import Emit, Stream
 from hotbed.server.operation import Call
@@ -33,14 +36,17 @@ async def put_file(node: Node, call: Call) -> FileWritten:
     session = node.sessions.get(call.segment("id"))
     path, box = path_of(call), session.held.box
     with session.in_use():
-        fd, _ = await box.open(path, "w", mode_of(call))
+        mode = mode_of(call)
+        fd, _ = await box.open(path, "w", mode)
+        kept = Kept()
         try:
-            size = await _write_all(fd, call.request)
+            size = await _write_all(fd, kept.passing(call.request.stream()))
         except BaseException:  # a client that hangs up must not leave half a file either
             await _remove_quietly(box, path)
             raise
         finally:
             os.close(fd)
+    record_put(node, session, kept, form="file", path=path, mode=mode)
     return FileWritten(path=path, size=size)
 
 
@@ -80,10 +86,13 @@ async def put_tree(node: Node, call: Call) -> TreeWritten:
     with session.in_use():
         unpacking = node.nursery.start(session.held.box.unpack(path, reader), name=f"unpack-{session.id}")
         try:
-            await write_pipe(writer, call.request.stream(), until=unpacking)
-            return TreeWritten(path=path, files=await unpacking)
+            kept = Kept()
+            await write_pipe(writer, kept.passing(call.request.stream()), until=unpacking)
+            files = await unpacking
         finally:
             unpacking.cancel()
+    record_put(node, session, kept, form="tree", path=path, mode=0o755)
+    return TreeWritten(path=path, files=files)
 
 
 async def get_tree(node: Node, call: Call) -> Stream:
@@ -132,9 +141,47 @@ def file_entry(found: Any) -> FileEntry:
     )
 
 
-async def _write_all(fd: int, request: Request) -> int:
+class Kept:
+    """What passes on its way into a sandbox, held for the ledger as long as it is small enough."""
+
+    def __init__(self) -> None:
+        self.size = 0
+        self._chunks: list[bytes] = []
+
+    async def passing(self, chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+        """The same chunks."""
+        async for chunk in chunks:
+            self.size += len(chunk)
+            if self.size <= PUT_LIMIT:
+                self._chunks.append(chunk)
+            else:
+                self._chunks.clear()
+            yield chunk
+
+    @property
+    def data(self) -> bytes | None:
+        """All of it, or None when it was too large."""
+        return b"".join(self._chunks) if self.size <= PUT_LIMIT else None
+
+
+def record_put(node: Node, session: Session, kept: Kept, *, form: str, path: str, mode: int) -> None:
+    """Note what was put into a sandbox, so that what runs there later can be run again."""
+    node.note(
+        records.of_put(
+            session.id,
+            session.template.spec.name,
+            session.template.digest,
+            put_id=f"put_{secrets.token_hex(8)}",
+            put={"form": form, "path": path, "mode": mode, "size": kept.size},
+            data=kept.data,
+            at=time.time(),
+        )
+    )
+
+
+async def _write_all(fd: int, chunks: AsyncIterator[bytes]) -> int:
     size = 0
-    async for block in _blocks(request):
+    async for block in _blocks(chunks):
         if len(block) < BLOCK:
             _write_block(fd, block)
         else:
@@ -143,10 +190,10 @@ async def _write_all(fd: int, request: Request) -> int:
     return size
 
 
-async def _blocks(request: Request) -> AsyncIterator[bytes]:
+async def _blocks(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
     """The body in blocks of `BLOCK` or a little more, and a smaller last one."""
     held, size = [], 0
-    async for chunk in request.stream():
+    async for chunk in chunks:
         held.append(chunk)
         size += len(chunk)
         if size >= BLOCK:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from hotbed.errors import NotFound
+from hotbed.errors import NotFound, PoolClosed
 from hotbed.node.node import Node
-from hotbed.pools.contract import PoolClosed
 from hotbed.server.operation import Call
 from hotbed.wire.pools import EnvDir, PoolCreated, PoolList, PoolRow, WorkerOutput, WorkersEnded
 from hotbed.wire.sandboxes import Deleted

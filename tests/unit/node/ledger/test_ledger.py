@@ -48,6 +48,20 @@ def test_a_kill_loses_nothing_that_was_noted(tmp_path: Path) -> None:
     ledger.close()
 
 
+def test_a_node_leaves_the_spool_of_a_living_one_alone(tmp_path: Path) -> None:
+    """Two nodes of one user share the state directory."""
+    first = Ledger(tmp_path, retention=FOREVER)
+    first.note(entry(1))
+    second = Ledger(tmp_path, retention=FOREVER)
+    second.note(entry(2))
+    second.close()
+    first.note(entry(3))
+
+    assert first.read(lambda store: store.count()) == 3
+    assert first.stats()["lost"] == 0
+    first.close()
+
+
 def test_nothing_is_left_in_the_spool_after_a_clean_close(tmp_path: Path) -> None:
     """The next start has nothing to recover."""
     ledger = Ledger(tmp_path, retention=FOREVER)

@@ -17,7 +17,7 @@ def test_health_capabilities_and_stats_are_plain_objects() -> None:
             assert health["templates"] == ["python", "python-numpy"]
             assert (await ask(app, "GET", "/v1/capabilities")).json["isolation"] == "fake"
             stats = (await ask(app, "GET", "/v1/stats")).json
-            assert set(stats) == {"node", "backend"}
+            assert set(stats) == {"node", "backend", "ledger"}
             node.draining = True
             assert (await ask(app, "GET", "/v1/health")).json["status"] == "draining"
 

@@ -1,0 +1,114 @@
+"""Two runs held against each other: the first byte that differs, and the likely reason. Pure."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterator
+
+from hotbed.wire.execs import ExecResponse
+from hotbed.wire.ledger import Difference
+
+_AROUND = 24
+_TOKEN = re.compile(rb"[0-9A-Za-z_.:+-]+")
+_NUMBER = re.compile(rb"[0-9]+(\.[0-9]+)?(e[+-]?[0-9]+)?")
+_CLOCK_TIME = re.compile(rb"[0-9]{1,2}:[0-9]{2}(:[0-9]{2}(\.[0-9]+)?)?|[0-9]{4}-[0-9]{2}-[0-9]{2}.*")
+_ADDRESS = re.compile(rb"0x[0-9a-f]{8,16}")
+_HEX = re.compile(rb"[0-9a-f-]{8,}|[0-9A-F-]{8,}")
+_NETWORK = re.compile(
+    rb"refused|unreachable|resolv|timed out|Name or service|getaddrinfo|Temporary failure", re.IGNORECASE
+)
+_NAMED_PID = re.compile(rb"\bp?pid\b", re.IGNORECASE)
+_PID_LIMIT = 1 << 22
+_YEAR_S = 365 * 86400.0
+
+
+def compare(recorded: ExecResponse, replayed: ExecResponse) -> Iterator[Difference]:
+    """Every respect in which two runs differ: status, exit code, signal, then the streams."""
+    for name in ("status", "exit_code", "signal"):
+        old, new = getattr(recorded, name), getattr(replayed, name)
+        if old != new:
+            source = "timing" if "timeout" in (recorded.status, replayed.status) else "unknown"
+            yield Difference(what=name, recorded=str(old), replayed=str(new), source=source)
+    for name in ("stdout", "stderr"):
+        difference = compare_bytes(name, getattr(recorded, f"{name}_bytes"), getattr(replayed, f"{name}_bytes"))
+        if difference is not None:
+            yield difference
+
+
+def compare_bytes(what: str, recorded: bytes, replayed: bytes) -> Difference | None:
+    """Where two streams first differ, or None."""
+    offset = first_difference(recorded, replayed)
+    if offset is None:
+        return None
+    return Difference(
+        what=what,
+        offset=offset,
+        recorded=_excerpt(recorded, offset),
+        replayed=_excerpt(replayed, offset),
+        source=likely_source(recorded, replayed, offset),
+    )
+
+
+def first_difference(a: bytes, b: bytes) -> int | None:
+    """The offset of the first byte that differs; the shorter length when one is the other's beginning."""
+    if a == b:
+        return None
+    low, high = 0, min(len(a), len(b))
+    if a[:high] == b[:high]:
+        return high
+    while high - low > 1:  # a[:low] is equal, a[:high] is not
+        middle = (low + high) // 2
+        if a[low:middle] == b[low:middle]:
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+def likely_source(a: bytes, b: bytes, offset: int) -> str:
+    """Why two runs may have begun to differ there, from what stands there. A guess, and called one."""
+    lines = a.splitlines(), b.splitlines()
+    if lines[0] != lines[1] and sorted(lines[0]) == sorted(lines[1]):
+        return "order"
+    line_a, line_b = _line(a, offset), _line(b, offset)
+    if _NETWORK.search(line_a) or _NETWORK.search(line_b):
+        return "network"
+    token_a, token_b = _token(a, offset), _token(b, offset)
+    if _ADDRESS.fullmatch(token_a) and _ADDRESS.fullmatch(token_b):
+        return "address"
+    if _CLOCK_TIME.fullmatch(token_a) and _CLOCK_TIME.fullmatch(token_b):
+        return "clock"
+    if _NUMBER.fullmatch(token_a) and _NUMBER.fullmatch(token_b):
+        return _number_source(float(token_a), float(token_b), line_a)
+    return "rng" if _HEX.fullmatch(token_a) and _HEX.fullmatch(token_b) else "unknown"
+
+
+def _number_source(a: float, b: float, line: bytes) -> str:
+    if _NAMED_PID.search(line) and max(a, b) < _PID_LIMIT:
+        return "pid"
+    now = time.time()
+    for unit in (1, 1e3, 1e6, 1e9):
+        if all(abs(value / unit - now) < 5 * _YEAR_S for value in (a, b)):
+            return "clock"
+    if a == int(a) and b == int(b) and abs(a - b) < 2000 and max(a, b) < _PID_LIMIT and max(a, b) > 2:
+        return "pid" if len(line.split()) == 1 else "rng"
+    return "rng"
+
+
+def _token(data: bytes, offset: int) -> bytes:
+    start = max(0, offset - 64)
+    for match in _TOKEN.finditer(data, start, offset + 64):
+        if match.start() <= offset <= match.end():
+            return match.group()
+    return b""
+
+
+def _line(data: bytes, offset: int) -> bytes:
+    start = data.rfind(b"\n", 0, offset) + 1
+    end = data.find(b"\n", offset)
+    return data[start : end if end >= 0 else len(data)][:4096]
+
+
+def _excerpt(data: bytes, offset: int) -> str:
+    return data[max(0, offset - _AROUND) : offset + _AROUND].decode("utf-8", "backslashreplace")

@@ -1,0 +1,137 @@
+"""From what was asked and answered to a line of the ledger, and back. Pure."""
+
+from __future__ import annotations
+
+import dataclasses
+from datetime import datetime, timezone
+from typing import Any
+
+import msgspec
+
+from hotbed.node.ledger.entry import Entry
+from hotbed.node.ledger.store import Store
+from hotbed.wire.execs import ExecRequest, ExecResponse, RolloutRequest, text_or_bytes
+from hotbed.wire.ledger import RolloutDetail, RolloutRow
+from hotbed.wire.sandboxes import CreateSandbox, SandboxCreated
+
+PUT_LIMIT = 8 << 20  # a file put into a sandbox is kept up to this size
+
+_encode = msgspec.json.Encoder().encode
+
+
+def of_rollout(request: RolloutRequest, answer: ExecResponse, *, at: float) -> Entry:
+    """A one-shot rollout."""
+    return _of_answer(request, answer, kind="rollout", at=at, group_id=_group(request), label=request.label or "")
+
+
+def of_exec(request: ExecRequest, answer: ExecResponse, *, sandbox_id: str, label: str, at: float) -> Entry:
+    """An exec in a sandbox that is kept."""
+    return _of_answer(request, answer, kind="exec", at=at, sandbox_id=sandbox_id, label=label)
+
+
+def of_create(request: CreateSandbox, answer: SandboxCreated, *, digest: str, at: float) -> Entry:
+    """The birth of a sandbox that is kept: its replay begins there."""
+    return Entry(
+        id=f"create_{answer.id}",
+        kind="create",
+        at=at,
+        template=answer.template,
+        template_digest=digest,
+        request=_encode(request),
+        seed=answer.seed,
+        determinism=level_of(request),
+        isolation=answer.isolation,
+        fork_ms=answer.fork_time_ms,
+        total_ms=answer.create_time_ms,
+        sandbox_id=answer.id,
+        label=request.label or "",
+    )
+
+
+def of_put(
+    sandbox_id: str, template: str, digest: str, *, put_id: str, put: dict[str, Any], data: bytes | None, at: float
+) -> Entry:
+    """A file or a tree put into a sandbox. `data` is None when it was too large to keep."""
+    return Entry(
+        id=put_id,
+        kind="put",
+        at=at,
+        template=template,
+        template_digest=digest,
+        request=_encode({**put, "kept": data is not None}),
+        stdout=data or b"",
+        sandbox_id=sandbox_id,
+    )
+
+
+def level_of(request: CreateSandbox | ExecRequest) -> str:
+    """How much is pinned when a request does not say: a seed pins randomness."""
+    return request.determinism or ("rng" if request.seed is not None else "none")
+
+
+def row_of(found: dict[str, Any]) -> RolloutRow:
+    """A database row as the wire tells it."""
+    names = {item.name for item in dataclasses.fields(RolloutRow)} - {"at"}
+    moment = datetime.fromtimestamp(found["at"], timezone.utc).isoformat(timespec="milliseconds")
+    return RolloutRow(at=moment.replace("+00:00", "Z"), **{name: found[name] for name in names})
+
+
+def detail_of(found: dict[str, Any], store: Store) -> RolloutDetail:
+    """A database row with its blobs."""
+    stdout, stdout_b64 = text_or_bytes(store.blob(found["stdout_hash"]))
+    stderr, stderr_b64 = text_or_bytes(store.blob(found["stderr_hash"]))
+    return RolloutDetail(
+        row=row_of(found),
+        request=msgspec.json.decode(store.blob(found["request_hash"]) or b"{}"),
+        stdout=stdout,
+        stderr=stderr,
+        stdout_b64=stdout_b64,
+        stderr_b64=stderr_b64,
+        details=found["details"],
+    )
+
+
+def answer_of(found: dict[str, Any], store: Store) -> ExecResponse:
+    """What was answered then, as far as a replay compares it."""
+    stdout, stdout_b64 = text_or_bytes(store.blob(found["stdout_hash"]))
+    stderr, stderr_b64 = text_or_bytes(store.blob(found["stderr_hash"]))
+    return ExecResponse(
+        id=found["id"],
+        status=found["status"],
+        ok=found["status"] == "ok",
+        exit_code=found["exit_code"],
+        signal=found["signal"],
+        stdout=stdout,
+        stderr=stderr,
+        stdout_b64=stdout_b64,
+        stderr_b64=stderr_b64,
+    )
+
+
+def _of_answer(request: ExecRequest, answer: ExecResponse, **known: Any) -> Entry:
+    return Entry(
+        id=answer.id,
+        template=answer.template,
+        template_digest=answer.template_digest,
+        request=_encode(request),
+        seed=answer.seed,
+        determinism=level_of(request),
+        seed_ack=answer.seed_ack,
+        isolation=answer.isolation,
+        status=answer.status,
+        exit_code=answer.exit_code,
+        signal=answer.signal,
+        stdout=answer.stdout_bytes,
+        stderr=answer.stderr_bytes,
+        stdout_total=answer.stdout_total,
+        stderr_total=answer.stderr_total,
+        fork_ms=answer.fork_time_ms,
+        exec_ms=answer.exec_time_ms,
+        total_ms=answer.total_time_ms,
+        details={"pinned": list(answer.pinned)} if answer.pinned else {},
+        **known,
+    )
+
+
+def _group(request: RolloutRequest) -> str:
+    return request.labels.get("group_id", "")

@@ -1,0 +1,184 @@
+"""Running what the ledger holds again, and saying whether it came out the same.
+
+A rollout is run again in a fresh fork of the same template with the seed and level it had. An exec in a sandbox that
+was kept is run again with everything that happened in that sandbox before it: its birth, the files put into it, the
+execs. A template that is no longer what it was is refused, since a difference would then say nothing about the program.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+
+import msgspec
+
+from hotbed.errors import InvalidRequest, NotFound
+from hotbed.node import records
+from hotbed.node.differences import compare
+from hotbed.node.leases import Lease
+from hotbed.node.ledger.ledger import Ledger
+from hotbed.node.ledger.store import Store
+from hotbed.node.node import Node
+from hotbed.node.rollouts import run_rollout
+from hotbed.runtime.base import Template
+from hotbed.wire.execs import ExecRequest, ExecResponse, RolloutRequest
+from hotbed.wire.ledger import Difference, GroupReplay, ReplayReport
+from hotbed.wire.sandboxes import CreateSandbox
+
+GROUP_LIMIT = 4096
+_GROUP_WIDTH = 8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recorded:
+    """One event as the ledger has it: its row, its request as JSON, and the bytes of its first stream."""
+
+    row: dict[str, Any]
+    request: bytes
+    answer: ExecResponse
+
+
+async def replay(node: Node, rollout_id: str, lease: Lease | None) -> ReplayReport:
+    """Run one rollout again. Raises `UnknownRollout`, or `InvalidRequest` for what cannot be run again."""
+    ledger = ledger_of(node)
+    events = await asyncio.to_thread(ledger.read, lambda store: load(store, rollout_id))
+    target = events[-1]
+    template = await same_template(node, target.row)
+    if target.row["kind"] == "rollout":
+        answer = await _run_again(node, target, lease)
+        return _report(target, template, answer, tuple(compare(target.answer, answer)), replayed=1)
+    return await _replay_sandbox(node, events, template, lease)
+
+
+async def replay_group(node: Node, group_id: str, lease: Lease | None) -> GroupReplay:
+    """Run every rollout of a group again, a few at a time."""
+    where = {"group_id": group_id}
+    rows = await asyncio.to_thread(ledger_of(node).read, lambda store: store.find(limit=GROUP_LIMIT, where=where))
+    if not rows:
+        raise NotFound(f"the ledger holds no rollout of group {group_id!r}", hint="`hotbed rollouts` lists them")
+    room = asyncio.Semaphore(_GROUP_WIDTH)
+
+    async def one(row: dict[str, Any]) -> ReplayReport:
+        async with room:
+            return await replay(node, row["id"], lease)
+
+    reports = await asyncio.gather(*(one(row) for row in reversed(rows)))
+    return GroupReplay(group_id=group_id, identical=all(item.identical for item in reports), reports=tuple(reports))
+
+
+def ledger_of(node: Node) -> Ledger:
+    """The node's ledger. Raises when it keeps none."""
+    if node.ledger is None:
+        raise InvalidRequest("this node keeps no ledger", hint="it was started with --ledger off")
+    return node.ledger
+
+
+def load(store: Store, rollout_id: str) -> list[Recorded]:
+    """What has to be run again, oldest first; the last is what was asked for."""
+    row = store.get(rollout_id)
+    if row["kind"] == "rollout":
+        return [_recorded(row, store)]
+    if row["kind"] != "exec":
+        raise InvalidRequest(f"{row['id']} is a {row['kind']}: only rollouts and execs are run again")
+    history = store.history(row["sandbox_id"], row["seq"])
+    if history[0]["kind"] != "create":
+        raise InvalidRequest(f"the beginning of sandbox {row['sandbox_id']} is no longer in the ledger")
+    return [_recorded(item, store) for item in history]
+
+
+def _recorded(row: dict[str, Any], store: Store) -> Recorded:
+    return Recorded(row=row, request=store.blob(row["request_hash"]), answer=records.answer_of(row, store))
+
+
+async def same_template(node: Node, row: dict[str, Any]) -> Template:
+    """The template a rollout ran on. Raises when it is another by now."""
+    template = await node.templates.warm(row["template"])
+    if template.digest != row["template_digest"]:
+        raise InvalidRequest(
+            f"template {row['template']} is {template.digest[:12]} now and was {row['template_digest'][:12]} then",
+            hint="a replay needs the very template: the interpreter, packages or image have changed since",
+        )
+    return template
+
+
+async def _run_again(node: Node, event: Recorded, lease: Lease | None) -> ExecResponse:
+    request = msgspec.json.decode(event.request, type=RolloutRequest)
+    pinned = {"seed": event.row["seed"], "determinism": event.row["determinism"]}
+    return await run_rollout(node, replace(request, stream=False, **pinned), lease)
+
+
+async def _replay_sandbox(node: Node, events: list[Recorded], template: Template, lease: Lease | None) -> ReplayReport:
+    differences: list[Difference] = []
+    execs, answer = 0, events[-1].answer
+    async with _sandbox_again(node, events[0], lease) as sandbox_id:
+        for event in events[1:]:
+            if event.row["kind"] == "put":
+                await _put_again(node, sandbox_id, event)
+                continue
+            execs += 1
+            answer = await node.exec(sandbox_id, _exec_again(event))
+            found = compare(event.answer, answer)
+            differences += (replace(item, what=f"{item.what} of exec {execs} ({event.row['id']})") for item in found)
+    return _report(events[-1], template, answer, tuple(differences), replayed=execs)
+
+
+def _exec_again(event: Recorded) -> ExecRequest:
+    return replace(msgspec.json.decode(event.request, type=ExecRequest), stream=False)
+
+
+@asynccontextmanager
+async def _sandbox_again(node: Node, birth: Recorded, lease: Lease | None) -> AsyncIterator[str]:
+    request = msgspec.json.decode(birth.request, type=CreateSandbox)
+    pinned = {"seed": birth.row["seed"], "determinism": birth.row["determinism"]}
+    made = await node.create_sandbox(replace(request, **pinned), lease)
+    try:
+        yield made.id
+    finally:
+        await node.sessions.get(made.id).held.end("deleted")
+
+
+async def _put_again(node: Node, sandbox_id: str, event: Recorded) -> None:
+    put = msgspec.json.decode(event.request)
+    if not put["kept"]:
+        raise InvalidRequest(
+            f"what was put at {put['path']} ({put['size']} bytes) was too large to keep, so this cannot be run again",
+            hint=f"the ledger keeps files put into a sandbox up to {records.PUT_LIMIT >> 20} MiB",
+        )
+    box = node.sessions.get(sandbox_id).held.box
+    data = event.answer.stdout_bytes
+    if put["form"] == "tree":
+        await box.unpack(put["path"], _memory_file(data))
+        return
+    fd, _ = await box.open(put["path"], "w", put["mode"])
+    with os.fdopen(fd, "wb") as file:
+        file.write(data)
+
+
+def _memory_file(data: bytes) -> int:
+    fd = os.memfd_create("tree", os.MFD_CLOEXEC)
+    with os.fdopen(os.dup(fd), "wb") as file:
+        file.write(data)
+    os.lseek(fd, 0, os.SEEK_SET)
+    return fd
+
+
+def _report(
+    event: Recorded, template: Template, answer: ExecResponse, differences: tuple[Difference, ...], *, replayed: int
+) -> ReplayReport:
+    return ReplayReport(
+        id=event.row["id"],
+        identical=not differences,
+        replay_id=answer.id,
+        template=template.spec.name,
+        template_digest=template.digest,
+        seed=event.row["seed"],
+        determinism=event.row["determinism"],
+        seed_ack=answer.seed_ack,
+        pinned=answer.pinned,
+        differences=differences,
+        replayed=replayed,
+    )

@@ -1,0 +1,63 @@
+"""A replay that differs says where, and what the likely reason is."""
+
+from __future__ import annotations
+
+import os
+import time
+import uuid
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hotbed.node.differences import compare, compare_bytes, first_difference
+from hotbed.wire.execs import ExecResponse
+
+
+@given(st.binary(max_size=200), st.binary(max_size=200))
+def test_the_first_difference_is_the_first(a: bytes, b: bytes) -> None:
+    """Found by halving, checked byte by byte."""
+    slow = next((i for i, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b)))
+
+    assert first_difference(a, b) == (None if a == b else slow)
+
+
+@pytest.mark.parametrize(
+    ("recorded", "replayed", "source"),
+    [
+        (f"t {time.time()}\n", f"t {time.time() + 60}\n", "clock"),
+        (f"{time.time_ns()}\n", f"{time.time_ns() + 10**9}\n", "clock"),
+        ("at 10:11:12\n", "at 10:11:13\n", "clock"),
+        (uuid.uuid4().hex, uuid.uuid4().hex, "rng"),
+        ("0.8444218515250481\n", "0.13436424411240122\n", "rng"),
+        ("pid 4312\n", "pid 7\n", "pid"),
+        ("<object object at 0x7f6dbbcfb880>", "<object object at 0x7f6dbbcfb990>", "address"),
+        ("a\nb\nc\n", "b\na\nc\n", "order"),
+        ("connection refused\n", "ok\n", "network"),
+        ("abc", "abd", "unknown"),
+    ],
+)
+def test_the_likely_source_is_named(recorded: str, replayed: str, source: str) -> None:
+    """Clock, randomness, pids, addresses, order and the network are what makes runs differ."""
+    difference = compare_bytes("stdout", recorded.encode(), replayed.encode())
+
+    assert difference is not None
+    assert difference.source == source
+
+
+def test_every_respect_is_compared() -> None:
+    """The same output with another exit code is not the same run."""
+    a = ExecResponse(id="a", status="ok", ok=True, exit_code=0, stdout="x")
+    b = ExecResponse(id="b", status="exit", ok=False, exit_code=3, stdout="x", stderr="e")
+
+    assert [difference.what for difference in compare(a, b)] == ["status", "exit_code", "stderr"]
+    assert list(compare(a, a)) == []
+
+
+def test_large_streams_are_compared_fast() -> None:
+    """16 MiB of output with the difference at its end is a few comparisons, not 16 million."""
+    data = os.urandom(1 << 20) * 16
+    difference = compare_bytes("stdout", data + b"a", data + b"b")
+
+    assert difference is not None
+    assert difference.offset == len(data)

@@ -1,0 +1,135 @@
+"""The ledger over HTTP: what ran is listed, shown whole, and run again."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from starlette.types import ASGIApp
+
+from hotbed.node.ledger.ledger import Ledger
+from hotbed.node.node import Node, Policy
+from hotbed.runtime.backends.fake import FakeBackend
+from hotbed.server.app import make_app
+from tests.unit.node.nodes import POLICY
+from tests.unit.server.asking import ask, make_sandbox, served
+
+
+@asynccontextmanager
+async def remembering(home: Path) -> AsyncIterator[ASGIApp]:
+    """An application whose node keeps a ledger."""
+    node = Node(FakeBackend(), Policy(**POLICY), version="test", ledger=Ledger(home))
+    await node.start()
+    try:
+        yield make_app(node)
+    finally:
+        await node.close()
+
+
+def in_app(home: Path, scenario: Any) -> None:
+    """Run a scenario against one."""
+
+    async def run() -> None:
+        async with remembering(home) as app:
+            await scenario(app)
+
+    asyncio.run(run())
+
+
+async def rollout(app: ASGIApp, **request: Any) -> str:
+    """Run one; its id."""
+    answer = await ask(app, "POST", "/v1/rollouts", {"template": "python", **request})
+    assert answer.status == 200, answer.body
+    return str(answer.json["id"])
+
+
+def test_what_was_answered_is_in_the_ledger(tmp_path: Path) -> None:
+    """With what was asked and what was printed, newest first, page by page."""
+
+    async def scenario(app: ASGIApp) -> None:
+        ids = [await rollout(app, command=f"echo {n}; echo e >&2; exit {n % 2}") for n in range(5)]
+        page = (await ask(app, "GET", "/v1/rollouts?limit=2")).json
+        assert [row["id"] for row in page["rollouts"]] == ids[:2:-1]
+        rest = (await ask(app, "GET", f"/v1/rollouts?before={page['next']}")).json
+        assert [row["id"] for row in rest["rollouts"]] == ids[2::-1]
+        failed = (await ask(app, "GET", "/v1/rollouts?status=exit")).json["rollouts"]
+        assert {row["exit_code"] for row in failed} == {1}
+        detail = (await ask(app, "GET", f"/v1/rollouts/{ids[3]}")).json
+        assert (detail["stdout"], detail["stderr"]) == ("3\n", "e\n")
+        assert detail["request"]["command"].startswith("echo 3")
+
+    in_app(tmp_path, scenario)
+
+
+def test_a_rollout_that_prints_the_same_again_is_identical(tmp_path: Path) -> None:
+    """And one that does not says where and why."""
+
+    async def scenario(app: ASGIApp) -> None:
+        same = await rollout(app, command="echo same; exit 3")
+        report = (await ask(app, "POST", f"/v1/rollouts/{same}/replay")).json
+        assert (report["identical"], report["id"]) == (True, same)
+        other = await rollout(app, command="echo now; date +%s%N")
+        report = (await ask(app, "POST", f"/v1/rollouts/{other}/replay")).json
+        assert report["identical"] is False
+        (difference,) = report["differences"]
+        assert (difference["what"], difference["source"]) == ("stdout", "clock")
+        assert difference["offset"] >= len("now\n")
+
+    in_app(tmp_path, scenario)
+
+
+def test_an_exec_is_run_again_with_what_came_before_it(tmp_path: Path) -> None:
+    """Files put into the sandbox and execs that changed it are part of what an exec saw."""
+
+    async def scenario(app: ASGIApp) -> None:
+        url = f"/v1/sandboxes/{await make_sandbox(app)}"
+        await ask(app, "PUT", f"{url}/files?path=/work/a&mode=644", b"hello ")
+        await ask(app, "POST", f"{url}/exec", {"command": "printf world >> a"})
+        answer = await ask(app, "POST", f"{url}/exec", {"command": "cat a"})
+        assert answer.json["stdout"] == "hello world"
+        report = (await ask(app, "POST", f"/v1/rollouts/{answer.json['id']}/replay")).json
+        assert (report["identical"], report["replayed"]) == (True, 2)
+
+    in_app(tmp_path, scenario)
+
+
+def test_a_group_is_run_again_whole(tmp_path: Path) -> None:
+    """Siblings of a GRPO group are named by their label."""
+
+    async def scenario(app: ASGIApp) -> None:
+        for n in range(3):
+            await rollout(app, command=f"echo {n}", labels={"group_id": "g1"})
+        report = (await ask(app, "POST", "/v1/groups/g1/replay")).json
+        assert (report["identical"], len(report["reports"])) == (True, 3)
+        assert (await ask(app, "POST", "/v1/groups/nope/replay")).status == 404
+
+    in_app(tmp_path, scenario)
+
+
+def test_bad_questions_get_answers(tmp_path: Path) -> None:
+    """Unknown ids, pages that are no numbers, things that cannot be run again."""
+
+    async def scenario(app: ASGIApp) -> None:
+        assert (await ask(app, "GET", "/v1/rollouts/nope")).json["code"] == "unknown_rollout"
+        assert (await ask(app, "POST", "/v1/rollouts/nope/replay")).status == 404
+        assert (await ask(app, "GET", "/v1/rollouts?limit=x")).status == 400
+        name = await make_sandbox(app)
+        answer = await ask(app, "POST", f"/v1/rollouts/create_{name}/replay")
+        assert (answer.status, answer.json["code"]) == (400, "invalid_request")
+
+    in_app(tmp_path, scenario)
+
+
+def test_a_node_without_a_ledger_says_so() -> None:
+    """It is a choice, not an empty list."""
+
+    async def scenario() -> None:
+        async with served() as (_, app):
+            answer = await ask(app, "GET", "/v1/rollouts")
+            assert answer.status == 400
+            assert "no ledger" in answer.json["message"]
+
+    asyncio.run(scenario())
