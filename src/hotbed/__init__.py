@@ -5,9 +5,14 @@ from typing import TYPE_CHECKING, Any
 
 from hotbed.errors import (
     AtCapacity,
+    BadAction,
+    BadEnvDir,
     BadPath,
+    BoltzUnavailable,
     DeadlineExceeded,
     Draining,
+    EnvFailed,
+    EpisodeDone,
     Error,
     FileDenied,
     FileMissing,
@@ -19,6 +24,9 @@ from hotbed.errors import (
     NoSpace,
     NotAFile,
     NotFound,
+    NotReset,
+    PoolBusy,
+    PoolClosed,
     ProtocolError,
     SandboxFailed,
     SandboxGone,
@@ -26,6 +34,7 @@ from hotbed.errors import (
     TooLarge,
     Unauthorized,
     UnknownTemplate,
+    WrongActionCount,
 )
 
 if TYPE_CHECKING:
@@ -33,6 +42,7 @@ if TYPE_CHECKING:
     from hotbed.sdk.client import AsyncClient, Client
     from hotbed.sdk.connect import aconnect, connect
     from hotbed.sdk.results import Result
+    from hotbed.sdk.rl_pool import RLPool
     from hotbed.sdk.rollouts import arollout_once, rollout_once
     from hotbed.sdk.sandbox import Sandbox
     from hotbed.wire.checks import fresh_seed
@@ -45,6 +55,7 @@ _HOMES = {
     "AsyncClient": "hotbed.sdk.client",
     "AsyncSandbox": "hotbed.sdk.async_sandbox",
     "Client": "hotbed.sdk.client",
+    "RLPool": "hotbed.sdk.rl_pool",
     "Result": "hotbed.sdk.results",
     "Sandbox": "hotbed.sdk.sandbox",
     "aconnect": "hotbed.sdk.connect",
@@ -58,10 +69,15 @@ __all__ = [
     "AsyncClient",
     "AsyncSandbox",
     "AtCapacity",
+    "BadAction",
+    "BadEnvDir",
     "BadPath",
+    "BoltzUnavailable",
     "Client",
     "DeadlineExceeded",
     "Draining",
+    "EnvFailed",
+    "EpisodeDone",
     "Error",
     "FileDenied",
     "FileMissing",
@@ -73,7 +89,11 @@ __all__ = [
     "NodeUnavailable",
     "NotAFile",
     "NotFound",
+    "NotReset",
+    "PoolBusy",
+    "PoolClosed",
     "ProtocolError",
+    "RLPool",
     "Result",
     "Sandbox",
     "SandboxFailed",
@@ -82,6 +102,7 @@ __all__ = [
     "TooLarge",
     "Unauthorized",
     "UnknownTemplate",
+    "WrongActionCount",
     "__version__",
     "aconnect",
     "arollout_once",

@@ -4,7 +4,13 @@
     ├── InvalidRequest         invalid_request     400   what was asked makes no sense; nothing was run
     │   ├── InvalidSeed        invalid_seed        400
     │   ├── InvalidSpec        invalid_spec        400   a reward spec that cannot be graded
-    │   └── BadPath            bad_path            400
+    │   ├── BadPath            bad_path            400
+    │   ├── BadEnvDir          bad_env_dir         400
+    │   ├── WrongActionCount   wrong_action_count  400
+    │   ├── BadAction          bad_action          400
+    │   ├── NotReset           not_reset           400
+    │   ├── EpisodeDone        episode_done        400
+    │   └── PoolBusy           pool_busy           409
     ├── Unauthorized           unauthorized        401
     ├── Forbidden              forbidden           403
     ├── NotFound               not_found           404
@@ -14,6 +20,7 @@
     ├── NotAFile               not_a_file          409   a directory, device or pipe where a regular file was asked for
     ├── FileDenied             file_denied         403   the sandbox's own permissions refuse
     ├── SandboxGone            session_gone        410   the sandbox ended: closed, expired, killed, or its node is gone
+    │   └── PoolClosed         pool_closed         410
     ├── TooLarge               too_large           413
     ├── NoSpace                no_space            507   the sandbox's disk, or the node's
     ├── AtCapacity             at_capacity         429   retryable, nothing was run
@@ -23,6 +30,8 @@
     ├── TemplateFailed         template_failed     500   the template could not be made or died
     ├── SandboxFailed          sandbox_failed      500   the sandbox could not be made
     ├── GradingFailed          grading_failed      500   the judge failed; no reward was formed
+    ├── EnvFailed              env_failed          500   no task: the environment of that worker failed
+    ├── BoltzUnavailable       boltz_unavailable   503   the node has no Boltz slots; nothing else is tried
     ├── SnapshotUnsupported    snapshot_unsupported 409  what runs there cannot be carried; the message names it
     ├── NodeUnavailable        node_unavailable    503   no node answers, retryable
     ├── DeadlineExceeded       deadline_exceeded   504   the node did not answer in time
@@ -103,6 +112,42 @@ class BadPath(InvalidRequest):
     code = "bad_path"
 
 
+class BadEnvDir(InvalidRequest):
+    """A directory that holds no env.py, or cannot be sent."""
+
+    code = "bad_env_dir"
+
+
+class WrongActionCount(InvalidRequest):
+    """Not one action for each worker. Nothing was run."""
+
+    code = "wrong_action_count"
+
+
+class BadAction(InvalidRequest):
+    """An action that is neither JSON nor bytes nor a numpy array of numbers, or is too large. Nothing was run."""
+
+    code = "bad_action"
+
+
+class NotReset(InvalidRequest):
+    """A step before the first reset. Nothing was run."""
+
+    code = "not_reset"
+
+
+class EpisodeDone(InvalidRequest):
+    """A step on an episode that has ended. Nothing was run."""
+
+    code = "episode_done"
+
+
+class PoolBusy(InvalidRequest):
+    """A batch is still under way in these workers. Nothing was run."""
+
+    code, status = "pool_busy", 409
+
+
 class Unauthorized(Error):
     """No key, or one that is unknown, revoked or expired."""
 
@@ -157,6 +202,12 @@ class SandboxGone(Error):
     code, status = "session_gone", 410
 
 
+class PoolClosed(SandboxGone):
+    """The pool was closed, or its lease ended."""
+
+    code = "pool_closed"
+
+
 class TooLarge(Error):
     """More bytes than the limit allows."""
 
@@ -209,6 +260,18 @@ class GradingFailed(Error):
     """The judge failed. No reward was formed."""
 
     code, status = "grading_failed", 500
+
+
+class EnvFailed(Error):
+    """Asked for the task of a worker that has none; the message says why."""
+
+    code, status = "env_failed", 500
+
+
+class BoltzUnavailable(Error):
+    """This node has no Boltz slots. There is no fallback to the other mode."""
+
+    code, status = "boltz_unavailable", 503
 
 
 class SnapshotUnsupported(Error):

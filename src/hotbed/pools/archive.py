@@ -21,7 +21,7 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import IO
 
-from hotbed.pools.contract import BadEnvDir
+from hotbed.errors import BadEnvDir
 
 ENTRY = "env.py"
 SIZE_LIMIT = 1 << 30

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from hotbed.errors import InvalidRequest
-from hotbed.pools.contract import WrongActionCount
+from hotbed.errors import InvalidRequest, WrongActionCount
 
 
 def counted(actions: Any, count: int) -> list[Any]:

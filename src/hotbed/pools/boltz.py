@@ -7,8 +7,7 @@ wait in a read. The environment is loaded once, in the template, and each episod
 
 from __future__ import annotations
 
-from hotbed.errors import AtCapacity
-from hotbed.pools.contract import BoltzUnavailable
+from hotbed.errors import AtCapacity, BoltzUnavailable
 
 HINT = "start the node with `hotbed node --boltz-slots K`, or connect(boltz_slots=K); or use mode='default'"
 

@@ -1,7 +1,7 @@
-"""What a pool promises: its options, the statuses of a step, and the errors of misuse.
+"""What a pool promises: its options and the statuses of a step.
 
-Misuse raises before anything is run. What happens *inside* a worker never raises: it is that worker's entry in
-`details`, with one of the statuses below.
+Misuse raises before anything is run (see `hotbed.errors`). What happens *inside* a worker never raises: it is that
+worker's entry in `details`, with one of the statuses below.
 
     ok        the environment answered
     error     env.py raised; the reason is its traceback's tail
@@ -20,7 +20,7 @@ import math
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
-from hotbed.errors import Error, InvalidRequest, SandboxGone
+from hotbed.errors import InvalidRequest
 
 Mode = Literal["default", "boltz"]
 Autoreset = Literal["disabled", "next_step", "same_step"]
@@ -29,60 +29,6 @@ Recover = Literal["none", "replay"]
 IN_WORKER = ("error", "timeout", "exit", "signal", "oom", "pids", "disk", "output", "protocol")
 WORKER_LIMIT = 4096
 TIMEOUT_LIMIT_S = 24 * 3600.0
-
-
-class BadEnvDir(InvalidRequest):
-    """A directory that holds no env.py, or cannot be sent."""
-
-    code = "bad_env_dir"
-
-
-class WrongActionCount(InvalidRequest):
-    """Not one action for each worker. Nothing was run."""
-
-    code = "wrong_action_count"
-
-
-class BadAction(InvalidRequest):
-    """An action that is neither JSON nor bytes nor a numpy array of numbers, or is too large. Nothing was run."""
-
-    code = "bad_action"
-
-
-class NotReset(InvalidRequest):
-    """A step before the first reset. Nothing was run."""
-
-    code = "not_reset"
-
-
-class EpisodeDone(InvalidRequest):
-    """A step on an episode that has ended. Nothing was run."""
-
-    code = "episode_done"
-
-
-class PoolBusy(InvalidRequest):
-    """A batch is still under way in these workers. Nothing was run."""
-
-    code, status = "pool_busy", 409
-
-
-class PoolClosed(SandboxGone):
-    """The pool was closed, or its lease ended."""
-
-    code = "pool_closed"
-
-
-class EnvFailed(Error):
-    """Asked for the task of a worker that has none; the message says why."""
-
-    code, status = "env_failed", 500
-
-
-class BoltzUnavailable(Error):
-    """This node has no Boltz slots. There is no fallback to the other mode."""
-
-    code, status = "boltz_unavailable", 503
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,10 +16,10 @@ from collections import deque
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from hotbed.errors import Error
+from hotbed.errors import BadAction, Error
 from hotbed.guest import values
 from hotbed.pools import replies
-from hotbed.pools.contract import BadAction, PoolOptions
+from hotbed.pools.contract import PoolOptions
 from hotbed.pools.control import Control, WorkerEnd
 from hotbed.pools.lanes import Arrival, Lanes
 from hotbed.pools.replies import Failure, Stepped

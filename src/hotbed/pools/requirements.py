@@ -16,8 +16,7 @@ import sys
 import sysconfig
 from pathlib import Path
 
-from hotbed.errors import TemplateFailed
-from hotbed.pools.contract import BadEnvDir
+from hotbed.errors import BadEnvDir, TemplateFailed
 
 INSIDE = "/opt/requirements"
 FILE = "requirements.txt"

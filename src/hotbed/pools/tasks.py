@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NoReturn
 
-from hotbed.pools.contract import EnvFailed
+from hotbed.errors import EnvFailed
 
 
 class FailedTask(dict[str, Any]):

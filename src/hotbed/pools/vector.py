@@ -18,10 +18,10 @@ from collections.abc import Iterable, Sequence
 from types import TracebackType
 from typing import Any
 
-from hotbed.errors import InvalidRequest
+from hotbed.errors import EpisodeDone, InvalidRequest, NotReset, PoolBusy, PoolClosed
 from hotbed.pools import entries, recovery
 from hotbed.pools.arguments import brief, counted, masked, named
-from hotbed.pools.contract import EpisodeDone, NotReset, PoolBusy, PoolClosed, PoolOptions
+from hotbed.pools.contract import PoolOptions
 from hotbed.pools.control import Control, Output
 from hotbed.pools.engine import Engine
 from hotbed.pools.entries import Batch, Entry

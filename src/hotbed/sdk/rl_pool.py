@@ -40,6 +40,7 @@ class RLPool(VectorPool):
         step_timeout: float = 60.0,
         reset_timeout: float = 60.0,
         limits: Mapping[str, float] | None = None,
+        egress: None = None,
         autoreset: Autoreset = "disabled",
         recover: Recover = "none",
         slots: int | None = None,
@@ -54,6 +55,8 @@ class RLPool(VectorPool):
             step_timeout_s=step_timeout,
             reset_timeout_s=reset_timeout,
         )
+        if egress is not None:
+            raise InvalidRequest("egress is not available: sandboxes have no network", hint="leave it out")
         if slots is not None and mode != "boltz":
             raise InvalidRequest("slots are of boltz mode", hint='RLPool(..., mode="boltz", slots=K)')
         base = pool_seed(seed)

@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hotbed.errors import InvalidRequest
+from hotbed.errors import InvalidRequest, WrongActionCount
 from hotbed.pools.arguments import brief, counted, masked, named
-from hotbed.pools.contract import WrongActionCount
 
 
 @pytest.mark.parametrize("actions", [[1, 2], (1, 2), np.array([1, 2])])

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from hotbed.pools.contract import EnvFailed
+from hotbed.errors import EnvFailed
 from hotbed.pools.tasks import FailedTask
 
 

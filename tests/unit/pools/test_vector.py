@@ -9,8 +9,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hotbed.errors import InvalidRequest, InvalidSeed
-from hotbed.pools.contract import BadAction, EnvFailed, EpisodeDone, NotReset, PoolBusy, PoolClosed, WrongActionCount
+from hotbed.errors import (
+    BadAction,
+    EnvFailed,
+    EpisodeDone,
+    InvalidRequest,
+    InvalidSeed,
+    NotReset,
+    PoolBusy,
+    PoolClosed,
+    WrongActionCount,
+)
 from tests.unit.pools.conftest import COUNTER, Pooling
 
 DEATHS = [
