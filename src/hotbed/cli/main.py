@@ -33,7 +33,7 @@ def make_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"hotbed {__version__}")
     commands = parser.add_subparsers(dest="verb", metavar="COMMAND", required=True)
-    for command in (run, ps, doctor, demo, node, rollouts, show, replay):
+    for command in (run, ps, rollouts, show, replay, doctor, demo, node):
         made = command.add_parser(commands)
         made.add_argument("--json", action="store_true", help="print data as JSON on standard output")
         made.set_defaults(run=command.run)
