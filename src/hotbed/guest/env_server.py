@@ -90,14 +90,12 @@ def preload(path: str) -> None:
 def _offer_serve(serve: Any) -> None:
     for name in SERVE_MODULES:
         module = types.ModuleType(name, "The environment's side of a pool.")
-        module.serve = serve  # type: ignore[attr-defined]
-        module.__all__ = ["serve"]  # type: ignore[attr-defined]
+        module.__dict__.update(serve=serve, __all__=["serve"])
         package = name.split(".", 1)[0]
         if package not in sys.modules:
             sys.modules[package] = types.ModuleType(package)
             sys.modules[package].__path__ = []
-        sys.modules[name] = module
-        sys.modules[package].env = module  # type: ignore[attr-defined]
+        sys.modules[name] = sys.modules[package].__dict__["env"] = module
 
 
 def main(channel: socket.socket, config: Mapping[str, Any]) -> None:
@@ -196,6 +194,8 @@ def _write(packet: Union[bytes, memoryview]) -> None:
 
 def _failure(error: BaseException) -> Dict[str, Any]:
     status = "oom" if isinstance(error, MemoryError) else "error"
+    if isinstance(error, RuntimeError) and "can't start new thread" in str(error):
+        status = "pids"
     if isinstance(error, OSError):
         status = _STATUS_OF_ERRNO.get(error.errno or 0, status)
     return {"status": status, "reason": _traceback_tail(error)}

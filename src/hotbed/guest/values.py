@@ -168,7 +168,7 @@ def _array(data: bytes, dtype: Any, shape: Any) -> Any:
 def _numpy_if_any() -> Any:
     if "numpy" not in sys.modules:
         try:
-            import numpy  # noqa: F401
+            import numpy  # noqa: F401  # asked for by being there
         except ImportError:
             return None
     return sys.modules.get("numpy")

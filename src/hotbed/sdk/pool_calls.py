@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import partial
-from typing import TypeVar
+from typing import TypeVar, cast
 
 from hotbed.sdk.bodies import json_body, read_json
 from hotbed.sdk.calls import ANSWER_TIMEOUT_S, Call
@@ -17,6 +17,7 @@ from hotbed.wire.pools import (
     PoolCreated,
     PoolList,
     PoolRow,
+    Trouble,
     WorkerOutput,
     WorkersEnded,
     WorkerTrouble,
@@ -76,7 +77,7 @@ def delete_pool(pool_id: str) -> Call[Deleted]:
 def end_workers(pool_id: str, troubles: Mapping[int, str]) -> Call[WorkersEnded]:
     """End workers, and hear how each ended."""
     route = routes.END_WORKERS
-    workers = tuple(WorkerTrouble(index=index, trouble=trouble) for index, trouble in troubles.items())  # type: ignore[arg-type]
+    workers = tuple(WorkerTrouble(index=index, trouble=cast("Trouble", trouble)) for index, trouble in troubles.items())
     return Call(
         method=route.method,
         target=route.url(id=pool_id),

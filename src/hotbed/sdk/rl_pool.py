@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
-from typing import IO
+from typing import IO, Any
 
 from hotbed.errors import InvalidRequest, NotFound
 from hotbed.pools import archive
@@ -16,7 +16,7 @@ from hotbed.sdk.client import AnyClient
 from hotbed.sdk.connect import link_of
 from hotbed.sdk.pool_control import NodeControl
 from hotbed.sdk.transport import Link
-from hotbed.wire.pools import CreatePool
+from hotbed.wire.pools import CreatePool, PoolCreated
 
 _CHUNK = 1 << 18
 
@@ -55,28 +55,25 @@ class RLPool(VectorPool):
             step_timeout_s=step_timeout,
             reset_timeout_s=reset_timeout,
         )
-        if egress is not None:
-            raise InvalidRequest("egress is not available: sandboxes have no network", hint="leave it out")
-        if slots is not None and mode != "boltz":
-            raise InvalidRequest("slots are of boltz mode", hint='RLPool(..., mode="boltz", slots=K)')
-        base = pool_seed(seed)
-        link = link_of(client)
-        request = CreatePool(
-            env_digest=send_env_dir(link, env_dir),
-            n=n,
-            mode=mode,
-            template=template,
-            limits=limits,
-            seed=base.hex(),
-            slots=slots,
-            label=label,
+        _check_combination(mode, slots, egress)
+        base, link = pool_seed(seed), link_of(client)
+        made = _create(
+            link, env_dir, n=n, mode=mode, template=template, limits=limits, seed=base.hex(), slots=slots, label=label
         )
-        created = link.send(pool_calls.create_pool(request))
-        super().__init__(options, NodeControl(link, created), seed=base, slots=created.slots)
-        self.id = created.id
-        self.mode = mode
-        self.slots = created.slots
-        self.isolation = created.isolation
+        super().__init__(options, NodeControl(link, made), seed=base, slots=made.slots)
+        self.id, self.mode, self.slots, self.isolation = made.id, mode, made.slots, made.isolation
+
+
+def _check_combination(mode: str, slots: int | None, egress: None) -> None:
+    if egress is not None:
+        raise InvalidRequest("egress is not available: sandboxes have no network", hint="leave it out")
+    if slots is not None and mode != "boltz":
+        raise InvalidRequest("slots are of boltz mode", hint='RLPool(..., mode="boltz", slots=K)')
+
+
+def _create(link: Link, env_dir: str | os.PathLike[str], **wanted: Any) -> PoolCreated:
+    request = CreatePool(env_digest=send_env_dir(link, env_dir), **wanted)
+    return link.send(pool_calls.create_pool(request))
 
 
 def send_env_dir(link: Link, env_dir: str | os.PathLike[str]) -> str:

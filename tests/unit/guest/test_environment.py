@@ -70,7 +70,7 @@ def test_reset_seeds_the_generators_that_nobody_names() -> None:
 def test_serve_refuses_what_cannot_be_called() -> None:
     """At once, not at the first step."""
     with pytest.raises(BadEnvironment, match="step=.* needs a function, not int"):
-        Environment(lambda seed: None, 3)  # type: ignore[arg-type]
+        Environment(lambda seed: None, 3)  # type: ignore[arg-type]  # the mistake under test
 
 
 def test_close_is_optional() -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from hotbed.errors import InvalidSeed
 from hotbed.pools.seeds import episode_seed, given_seeds, pool_seed
+from tests.unit.pools.conftest import Pooling
 
 
 def test_all_forms_of_a_seed_are_one() -> None:
@@ -40,3 +41,21 @@ def test_an_int_counts_up_over_the_workers() -> None:
     """As gymnasium's vector environments do."""
     assert given_seeds(5, 3) == [5, 6, 7]
     assert given_seeds([4, None, 2], 3) == [4, None, 2]
+
+
+@pytest.mark.parametrize("seed", ["x", 1.5, [1], [1, -1], [1, True]])
+def test_seeds_that_are_none_are_refused(pooling: Pooling, seed: Any) -> None:
+    """One int, or one for each."""
+    pool, _ = pooling(2)
+    with pytest.raises(InvalidSeed):
+        pool.reset(seed=seed)
+
+
+def test_without_seeds_episodes_follow_from_the_pools_own(pooling: Pooling) -> None:
+    """Two pools of one seed see the same tasks, each worker and each episode another."""
+    (one, _), (two, _) = pooling(2), pooling(2)
+
+    first, second = one.reset() + one.reset(), two.reset() + two.reset()
+
+    assert first == second
+    assert len({task["task"] for task in first}) == 4

@@ -6,19 +6,15 @@ import os
 import threading
 from typing import Any
 
-import numpy as np
 import pytest
 
 from hotbed.errors import (
-    BadAction,
     EnvFailed,
     EpisodeDone,
     InvalidRequest,
-    InvalidSeed,
     NotReset,
     PoolBusy,
     PoolClosed,
-    WrongActionCount,
 )
 from tests.unit.pools.conftest import COUNTER, Pooling
 
@@ -200,44 +196,6 @@ def test_a_worker_killed_from_outside_between_steps_is_noticed_by_the_next(pooli
 # --- misuse ---
 
 
-@pytest.mark.parametrize("actions", [[], [1], [1, 2, 3], {"code": "x"}, "ab", b"ab", None, 3])
-def test_anything_but_one_action_for_each_worker_is_refused(pooling: Pooling, actions: Any) -> None:
-    """`step({"code": ...})` without the brackets is the mistake everybody makes once."""
-    pool, _ = pooling(2)
-    pool.reset()
-
-    with pytest.raises(WrongActionCount):
-        pool.step(actions)
-
-    assert pool.step([0, 0])[0] == [{"count": 1}, {"count": 1}]
-
-
-@pytest.mark.parametrize("action", [{1, 2}, object(), lambda: 0, 1j])
-def test_an_action_that_is_no_data_is_refused_and_named_and_nothing_runs(pooling: Pooling, action: Any) -> None:
-    """Not even in the workers whose action is fine."""
-    pool, _ = pooling(2)
-    pool.reset()
-
-    with pytest.raises(BadAction, match="worker 1"):
-        pool.step([0, action])
-
-    assert pool.step([0, 0])[0] == [{"count": 1}, {"count": 1}]
-
-
-def test_bytes_and_numpy_actions_go_by_value(pooling: Pooling) -> None:
-    """What a policy samples needs no conversion."""
-    text = COUNTER.replace('{"count": count}', "[type(action).__name__, action]")
-    pool, _ = pooling(3, text)
-    pool.reset()
-
-    results = pool.step(np.array([1, 2, 3]))[0]
-    others = pool.step([b"\0\xff", np.int64(4), {"a": np.zeros(2)}])[0]
-
-    assert results == [["int", 1], ["int", 2], ["int", 3]]
-    assert others[:2] == [["bytes", b"\0\xff"], ["int", 4]]
-    assert others[2][0] == "dict"
-
-
 def test_a_step_before_the_first_reset_is_refused(pooling: Pooling) -> None:
     """For the workers it concerns."""
     pool, _ = pooling(2)
@@ -291,38 +249,6 @@ def test_a_forked_child_may_not_use_the_pool_and_its_end_harms_nobody(pooling: P
     assert os.waitpid(child, 0)[1] == 0
 
     assert pool.step([0, 0])[2] == [False, False]
-
-
-@pytest.mark.parametrize("seed", ["x", 1.5, [1], [1, -1], [1, True]])
-def test_seeds_that_are_none_are_refused(pooling: Pooling, seed: Any) -> None:
-    """One int, or one for each."""
-    pool, _ = pooling(2)
-    with pytest.raises(InvalidSeed):
-        pool.reset(seed=seed)
-
-
-def test_masks_and_worker_lists_must_fit(pooling: Pooling) -> None:
-    """Before anything is sent."""
-    pool, _ = pooling(2)
-    pool.reset()
-    with pytest.raises(InvalidRequest, match="3 entries for 2"):
-        pool.step([0, 0], mask=[1, 1, 1])
-    for workers in ([0, 0], [2], [-1]):
-        with pytest.raises(InvalidRequest, match="different numbers"):
-            pool.send([0] * len(workers), workers)
-
-
-# --- seeds ---
-
-
-def test_without_seeds_episodes_follow_from_the_pools_own(pooling: Pooling) -> None:
-    """Two pools of one seed see the same tasks, each worker and each episode another."""
-    (one, _), (two, _) = pooling(2), pooling(2)
-
-    first, second = one.reset() + one.reset(), two.reset() + two.reset()
-
-    assert first == second
-    assert len({task["task"] for task in first}) == 4
 
 
 # --- asynchronous use ---
