@@ -145,6 +145,13 @@ def pidfd_kill(pidfd: int, signal: int) -> None:
     call(NR_PIDFD_SEND_SIGNAL, pidfd, signal)
 
 
+def trim_heap() -> None:
+    """Give back what is free inside the C library's heap: a fork copies the mapping of each page that is there."""
+    trim = getattr(_libc, "malloc_trim", None)
+    if trim is not None:
+        trim(0)
+
+
 class Filter:
     """A seccomp program in memory, ready to be installed by this process and its forks."""
 

@@ -51,6 +51,7 @@ class NetworkPool:
 
     def __init__(self, size: int) -> None:
         self.size = size
+        self._filling = True
         self._free: Deque[Network] = deque()
         self._home = os.open("/proc/self/ns/net", os.O_RDONLY | os.O_CLOEXEC)
 
@@ -63,17 +64,19 @@ class NetworkPool:
 
     def give_back(self, network: Network) -> None:
         """Take a namespace whose sandbox has been reaped; keep it only if nothing is left in it."""
-        if len(self._free) < self.size and network.carried_packets() == 0:
+        if len(self._free) < 2 * self.size and network.carried_packets() == 0:
             self._free.append(network)
         else:
             network.close()
 
-    def fill_one(self) -> bool:
-        """Make one more if there is room. Says whether it did."""
-        if len(self._free) >= self.size:
-            return False
+    def wants_more(self) -> bool:
+        """Whether the stock is low. What is out on lease will come back, so a half is enough once it was full."""
+        self._filling = len(self._free) < (self.size if self._filling else self.size // 2)
+        return self._filling
+
+    def fill_one(self) -> None:
+        """Make one more."""
         self._free.append(self._make())
-        return True
 
     def _make(self) -> Network:
         try:

@@ -34,7 +34,8 @@ CONTROL = 3
 MESSAGE_LIMIT = 1 << 16
 _AGENT_SOCKET = 3
 _FDS_ROOM = socket.CMSG_SPACE(frames.FDS_LIMIT * 4)
-_IDLE_MS = 2.0
+_IDLE_S = 0.002
+_EVENTS = 64
 ISOLATION_FAILED = 97
 AGENT_FAILED = 98
 
@@ -80,29 +81,21 @@ class Zygote:
         """Fork a child that ends at once, by the way that a spawn message takes."""
         message = json.dumps({"op": "fork", "boxes": [{"id": -1, "fds": 1, "rehearsal": True}]})
         self._spawn(json.loads(message)["boxes"][0], [os.dup(self._null)])
-        child, _, _ = self._bury(self._poll.poll()[0][0])
+        child, _, _ = self._bury(self._poll.poll(-1, 1)[0][0])
         self._pool.give_back(child.network)
 
     def serve(self) -> NoReturn:
         """Fork, reap and report until the control channel ends."""
         while True:
-            events = self._poll.poll(0 if self._wants_networks() else -1)
-            if not events and not self._fill():
-                continue
+            idle_s = _IDLE_S if self._pool.wants_more() else -1
+            events = self._poll.poll(idle_s, _EVENTS)
+            if not events:
+                self._pool.fill_one()
             for fd, _ in events:
                 if fd == CONTROL:
                     self._receive()
                 else:
                     self._reap(fd)
-
-    def _wants_networks(self) -> bool:
-        return len(self._pool) < self._pool.size
-
-    def _fill(self) -> bool:
-        """Make one network namespace if nothing has been asked for a moment."""
-        if self._poll.poll(_IDLE_MS / 1000):
-            return False
-        return self._pool.fill_one()
 
     def _receive(self) -> None:
         try:
@@ -258,6 +251,7 @@ def settle() -> None:
     sys.stdout.flush()
     sys.stderr.flush()
     gc.collect()
+    kernel.trim_heap()
     gc.freeze()
     gc.disable()
 
@@ -266,6 +260,9 @@ def main() -> NoReturn:
     """Run a template on the inherited control channel."""
     control = socket.socket(fileno=CONTROL)
     config = json.loads(control.recv(MESSAGE_LIMIT))
+    for name in ("LD_BIND_NOW", "PYTHONHASHSEED"):  # for this process's start only
+        os.environ.pop(name, None)
+    os.environ.update(config.get("environ", {}))
     try:
         agent, modules = load(config)
         zygote = Zygote(control, config, agent)

@@ -76,8 +76,10 @@ class Slot:
 
     def is_clean(self) -> bool:
         """Whether nothing lives in it and nothing much is still charged to it."""
-        if any(cgroups.members(directory) for directory in self.directories):
-            return False
+        return self.is_light() and not any(cgroups.members(directory) for directory in self.directories)
+
+    def is_light(self) -> bool:
+        """Whether the kernel has taken back the memory that was charged to it."""
         return self._usage is None or int(os.pread(self._usage, 64, 0)) <= _CLEAN_BYTES
 
     def destroy(self) -> bool:
@@ -149,6 +151,9 @@ class Groups:
     def give_back(self, slot: Slot) -> None:
         """Take a slot whose sandbox has been reaped. Used again once it is clean, or removed."""
         self._out -= 1
+        if slot.is_light() and len(self._free) < 4 * _READY:  # its pid 1 is reaped, so no process is in it
+            self._free.append(slot)
+            return
         self._cooling.append((time.monotonic(), slot))
         if not self._closed:
             self._thread.submit(self._recycle)
