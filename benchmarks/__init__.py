@@ -1,0 +1,1 @@
+"""What Hotbed costs, as ratios to baselines of the same run."""
