@@ -49,8 +49,8 @@ def case_of(value: Case | Mapping[str, Any], where: str) -> Case:
         return _read(value)
     except InvalidSpec as error:
         raise InvalidSpec(f"{where}: {error.message}", hint=error.hint) from None
-    except plain.BadData as error:
-        raise InvalidSpec(f"{where}: {error}") from None
+    except (TypeError, ValueError) as error:
+        raise InvalidSpec(f"{where} cannot be read: {error}") from None
 
 
 def _read(value: Mapping[str, Any]) -> Case:

@@ -19,8 +19,7 @@ def source_of(field: str, value: str | Callable[..., Any]) -> tuple[str, str]:
     if not inspect.isfunction(value) or value.__name__ == "<lambda>":
         raise InvalidSpec(f"{field} must be source text or a plain function", hint="a lambda has no name: use def")
     try:
-        source = textwrap.dedent(inspect.getsource(value))
-        compile(source, field, "exec")
+        source = _without_annotations(textwrap.dedent(inspect.getsource(value)))
     except (OSError, TypeError, SyntaxError):
         raise InvalidSpec(f"the source of {field} cannot be read", hint="pass its source as text") from None
     if value.__closure__:
@@ -29,6 +28,17 @@ def source_of(field: str, value: str | Callable[..., Any]) -> tuple[str, str]:
     if outside:
         raise InvalidSpec(f"{field} uses {outside[0]}, defined outside of it", hint="import or define it inside")
     return source, value.__name__
+
+
+def _without_annotations(source: str) -> str:
+    """Annotations name things of the function's module, which is not there where the source will run."""
+    tree = ast.parse(source)
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            node.returns = None
+        elif isinstance(node, ast.arg):
+            node.annotation = None
+    return ast.unparse(tree) + "\n"
 
 
 def check_source(field: str, source: str) -> ast.Module:

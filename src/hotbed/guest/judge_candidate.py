@@ -126,6 +126,10 @@ def stub(peer: sealing.JudgePeer, found: Dict[str, Any], name: str) -> Any:
     return proxies.Function(peer, None, name) if kind == "f" else peer.export(name)
 
 
+class Missing(AttributeError):
+    """The tests want a name that the candidate does not define."""
+
+
 class StubModule(types.ModuleType):
     """What `import solution` gives to the tests."""
 
@@ -141,6 +145,6 @@ class StubModule(types.ModuleType):
         try:
             value = stub(peer, found, name)
         except KeyError:
-            raise AttributeError(f"the candidate defines no {name!r}") from None
+            raise Missing(f"the candidate defines no {name!r}") from None
         self.__dict__[name] = value
         return value

@@ -6,7 +6,7 @@ import sys
 from typing import Any, Dict, List
 
 from . import judge_names, sealing
-from .judge_candidate import Candidate, StubModule, stub
+from .judge_candidate import Candidate, Missing, StubModule, stub
 from .judge_checks import Checks, SpecError, Verdict, explain
 
 COMPLETED = "the script ran to its end"
@@ -122,7 +122,9 @@ class ScriptStyle:
             return
         if isinstance(error, sealing.Over):
             verdict.say(error.status, error.reason)
-        elif missing and isinstance(error, (NameError, ImportError, AttributeError)):
+        elif isinstance(error, Missing) or getattr(error, "name", None) == self._spec["module"]:
+            verdict.say("candidate_error", explain(error))
+        elif missing and isinstance(error, NameError):
             verdict.say("candidate_error", "the code defines no {}".format(", ".join(missing)))
         elif candidate.calls() == 0 and not missing:
             raise SpecError(f"the tests fail before they ask the candidate anything: {explain(error)}")

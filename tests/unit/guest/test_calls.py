@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hotbed.guest import calls
+from hotbed.guest import calls, plain
 
 
 class Doubler(calls.Peer):
@@ -82,7 +82,7 @@ def test_only_the_answer_to_the_question_counts(reply: bytes) -> None:
     """An id that was not asked, a shape that is none."""
     ours, theirs = socket.socketpair()
     theirs.sendall(struct.pack("!I", len(reply)) + reply)
-    with pytest.raises((calls.Broken, calls.plain.BadData)):
+    with pytest.raises((calls.Broken, plain.BadData)):
         calls.Peer(calls.Channel(ours), 1, 1).ask("run", "f", [])
     ours.close()
     theirs.close()
