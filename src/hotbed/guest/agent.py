@@ -283,6 +283,8 @@ def main(sock: socket.socket, ready_ns: int, config: Mapping[str, Any]) -> NoRet
     """Serve the node until it closes the socket, then end the sandbox."""
     code = 0
     try:
+        if not config.get("spare"):
+            sock.recv(1, socket.MSG_PEEK)  # until there is something to do, hold nothing of one's own
         programs.conceal()
         if os.getpid() != 1:
             kernel.prctl(_PR_SET_CHILD_SUBREAPER, 1)

@@ -17,7 +17,11 @@ _FRESH = {
 _setsid, _closerange = os.setsid, os.closerange
 
 _NEVER = (int(_signal.SIGKILL), int(_signal.SIGSTOP))
-_changed: List[Tuple[int, object]] = [(_signal.SIGCHLD, _signal.SIG_DFL)]  # the agent's
+# The agent's own, and the one that a pid 1 is safer without.
+_changed: List[Tuple[int, object]] = [
+    (_signal.SIGCHLD, _signal.SIG_DFL),
+    (_signal.SIGINT, _signal.default_int_handler),
+]
 
 
 def become(stdin: int, stdout: int, stderr: int, *, keep: Optional[int] = None) -> Optional[int]:

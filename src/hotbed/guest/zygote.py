@@ -28,7 +28,7 @@ import sys
 import time
 from typing import Any, Dict, List, NoReturn, Optional, Tuple
 
-from . import forkhooks, frames, isolate, kernel, networks, rehearsal
+from . import filters, forkhooks, frames, isolate, kernel, networks, rehearsal
 
 CONTROL = 3
 MESSAGE_LIMIT = 1 << 16
@@ -238,8 +238,6 @@ def load(config: Dict[str, Any]) -> Tuple[Any, List[str]]:
 
 def settle() -> None:
     """Give up for good what no fork needs, and make the heap one that forks can share."""
-    from . import filters
-
     if len(os.listdir("/proc/self/task")) != 1:
         raise RuntimeError("a preloaded module started threads; a fork would lose them")
     flags = kernel.MS_REMOUNT | kernel.MS_BIND | kernel.MS_RDONLY | kernel.MS_NOSUID | kernel.MS_NODEV
@@ -267,6 +265,7 @@ def main() -> NoReturn:
         agent, modules = load(config)
         zygote = Zygote(control, config, agent)
         zygote.warm()
+        agent.conceal()
         settle()
     except BaseException:  # noqa: BLE001  # boundary: whatever a preloaded module raises, the node is told
         import traceback
