@@ -8,8 +8,8 @@ later inherits the filter; nothing can take it off.
 The order matters: its own copy of the listener is closed *before* the first draw. If the supervisor dies, every
 listener is gone and the draw fails with ENOSYS; with a copy left open it would wait for itself for ever.
 
-A template calls `prepare` once. What is the same for all its forks is done there, so that a fork does not pay for it:
-the first touch of anything after a fork costs a page fault.
+What is the same for all forks of a template is made there, with the `Pinning`, so that a fork does not pay for it: the
+first touch of anything after a fork costs a page fault.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class Pinning:
 
     def __init__(self) -> None:
         self._filters = {level: Filter(level) for level in ("rng", "full")}
-        self._facts = HASHES if os.environ.get("PYTHONHASHSEED") and not sys.flags.ignore_environment else 0
+        self._facts = 0 if sys.flags.hash_randomization else HASHES
         if kernel.SUPPORTED and kernel.call(_NR_PERSONALITY, _QUERY) & _NO_RANDOMIZATION:
             self._facts |= ADDRESSES
 

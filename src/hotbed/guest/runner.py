@@ -24,7 +24,7 @@ import traceback
 from types import ModuleType, TracebackType
 from typing import Any, Callable, Dict, Mapping, NamedTuple, NoReturn, Optional, Sequence, Type
 
-from . import kernel, spawn
+from . import forkhooks, kernel, spawn
 from .child import become
 from .orderlog import OrderLog
 from .pinning import Pinning
@@ -86,6 +86,7 @@ def run(work: Work, stdio: Stdio, log: Optional[OrderLog], channel: Optional[int
 
 def pin(work: Work, channel: int) -> Work:
     """Make this process reproducible before anything else. A command is exec-ed right away."""
+    forkhooks.release()  # what hooks draw is not the program's: a spare may have run them already
     pinned = _PINNING.enter(socket.socket(fileno=channel), work.pin or "rng")
     env = {**pinned.env, **work.env}
     if work.argv:

@@ -10,7 +10,7 @@ import marshal
 import os
 import socket
 import sys
-from typing import Callable, NamedTuple, NoReturn, Optional, Sequence, Tuple
+from typing import Any, Callable, List, NamedTuple, NoReturn, Optional, Sequence
 
 from . import frames, runner
 from .box import NULL, Box
@@ -117,7 +117,10 @@ def receive_fd(agent: int) -> int:
 
 def hand_over(spare: Spare, work: Work, channel: Optional[int] = None) -> bool:
     """Give the spare its work; whether it could be. If not, the spare ends."""
-    data = marshal.dumps((work.source, list(work.args), dict(work.env), work.cwd, work.entropy, *pinned(work)))
+    plain: List[Any] = [work.source, list(work.args), dict(work.env), work.cwd, work.entropy]
+    if work.pin is not None:
+        plain += [work.pin, list(work.argv)]
+    data = marshal.dumps(plain)
     data = len(data).to_bytes(8, "big") + data
     try:
         if len(data) > _MOST_BYTES or os.write(spare.order, data) < len(data):
@@ -129,11 +132,6 @@ def hand_over(spare: Spare, work: Work, channel: Optional[int] = None) -> bool:
         return False
     finally:
         os.close(spare.order)
-
-
-def pinned(work: Work) -> Tuple[object, ...]:
-    """The part of a request that only a pinned one has."""
-    return () if work.pin is None else (work.pin, list(work.argv))
 
 
 def send_fd(order: int, channel: int) -> None:

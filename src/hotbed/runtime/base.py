@@ -19,6 +19,7 @@ from hotbed.errors import InvalidRequest
 Status = Literal["ok", "exit", "timeout", "oom", "pids", "disk", "output", "signal"]
 Kind = Literal["code", "command", "commands"]
 Network = Literal["none", "own"]
+Determinism = Literal["none", "rng", "full"]
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,62}")
 ARGUMENT_LIMIT = 128 << 10  # MAX_ARG_STRLEN, include/uapi/linux/binfmts.h
@@ -98,19 +99,22 @@ class TemplateSpec:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BoxRequest:
-    """One fork of a template. `seed` (32 bytes) pins randomness at `determinism`; None leaves it to the host."""
+    """One fork of a template. `seed` (32 bytes) pins the programs started in it; an exec brings a seed of its own."""
 
     limits: Limits | None = None
     hostname: str = "sandbox"
     network: Network = "own"
     seed: bytes | None = None
-    determinism: Literal["none", "rng", "full"] = "none"
+    determinism: Determinism = "none"
     use_spare: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExecRequest:
-    """One thing to run. `code` runs in the warm interpreter, `command` through sh -c, `commands` as argv lists."""
+    """One thing to run. `code` runs in the warm interpreter, `command` through sh -c, `commands` as argv lists.
+
+    `seed` (32 bytes) pins what it draws at level `determinism`; None leaves that to the host.
+    """
 
     kind: Kind
     program: bytes = b""
@@ -123,8 +127,11 @@ class ExecRequest:
     timeout_s: float = 60.0
     output_bytes: int | None = None
     keep_going: bool = False
+    seed: bytes | None = None
+    determinism: Determinism = "none"
 
     def __post_init__(self) -> None:
+        require((self.seed is None) == (self.determinism == "none"), "a seed and a determinism level come together")
         require(self.kind in ("code", "command", "commands"), f"kind is code, command or commands, not {self.kind!r}")
         timeout = self.timeout_s
         require(

@@ -11,6 +11,7 @@ from __future__ import annotations
 import fcntl
 import os
 import socket
+from collections.abc import Mapping
 from typing import Any, NoReturn
 
 from hotbed.guest import kernel
@@ -19,6 +20,8 @@ from hotbed.runtime.linux import identity, mounts
 from hotbed.runtime.linux.identity import Ids
 
 _SIGKILL = 9
+_NR_PERSONALITY = 135
+_NO_RANDOMIZATION = 0x0040000  # ADDR_NO_RANDOMIZE
 _ALL = (
     kernel.CLONE_NEWUSER
     | kernel.CLONE_NEWNS
@@ -28,7 +31,7 @@ _ALL = (
     | kernel.CLONE_NEWUTS
     | kernel.CLONE_NEWCGROUP
 )
-_START = "import sys; sys.path.insert(0, '/.hotbed/lib'); from hotbed.guest.zygote import main; main()"
+_START = "import sys; sys.path[0] = '/.hotbed/lib'; from hotbed.guest.zygote import main; main()"
 
 
 class Stage:
@@ -101,11 +104,23 @@ def _become_template(plan: dict[str, Any], launcher: socket.socket, control: int
         os.setsid()
         launcher = socket.socket(fileno=fcntl.fcntl(launcher.fileno(), fcntl.F_DUPFD_CLOEXEC, 64))
         _keep_only(control, log)
-        os.execve(plan["executable"], ["python3", "-I", "-S", "-c", _START], plan["env"])
+        kernel.call(_NR_PERSONALITY, _NO_RANDOMIZATION)
+        os.execve(plan["executable"], ["python3", "-s", "-S", "-c", _START], _env(plan["env"]))
     except BaseException as error:  # noqa: BLE001 (boundary: the last frame of a forked process)
         launcher.send(f"error {stage}: {error}".encode()[:4000])
     finally:
         os._exit(1)
+
+
+def _env(env: Mapping[str, str]) -> dict[str, str]:
+    """What the interpreter starts with; the template drops what is here for its start only.
+
+    Symbols bound now are bound once; bound lazily, each fork that is the first to use one would pay for it. Hashes and,
+    by its personality, addresses are the same in every run of a template, so that a rollout can be replayed in a later
+    one. What else steers a Python is for the sandbox's programs, not for the template: it is told by its config.
+    """
+    plain = {name: value for name, value in env.items() if not name.startswith("PYTHON")}
+    return {**plain, "LD_BIND_NOW": "1", "PYTHONHASHSEED": "0"}
 
 
 def _keep_only(control: int, log: int) -> None:

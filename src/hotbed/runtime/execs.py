@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
+from hotbed.errors import SandboxFailed
 from hotbed.guest.frames import FrameError, Header
 from hotbed.runtime.base import ExecOutcome, ExecRequest, Limits
+from hotbed.runtime.replay.client import Report
 
 _SLACK_S = 10.0
 _BYTES_PER_S = 10 << 20
@@ -28,6 +31,8 @@ def to_frame(request: ExecRequest, name: str, limits: Limits, *, stream: bool) -
     }
     if request.kind == "commands":
         header.update(argv=[list(argv) for argv in request.argv], keep_going=request.keep_going)
+    if request.seed is not None:
+        header["pin"] = request.determinism
     if request.args:
         header["args"] = list(request.args)
     if request.env:
@@ -50,6 +55,14 @@ def stream_of(header: Header) -> int:
     if fd not in (1, 2):
         raise FrameError("output of no known stream")
     return int(fd)
+
+
+def with_pins(outcome: ExecOutcome, report: Report, *, hostname: str) -> ExecOutcome:
+    """An outcome with what is known about its pins. Raises `SandboxFailed` if it ran and was not verified."""
+    if report.ack != "verified" and outcome.status in ("ok", "exit"):
+        raise SandboxFailed("what ran could not be pinned")
+    fixed = ("hostname",) if hostname == "sandbox" and report.pinned else ()
+    return replace(outcome, seed_ack=report.ack, pinned=(*report.pinned, *fixed))
 
 
 def lost_to_memory() -> ExecOutcome:

@@ -4,8 +4,9 @@ It is started before the node's event loop, with nothing but one socket, and hol
 a fork of the node. It ends when that socket does, and with it, by their parent-death signals, all templates.
 
 Node to launcher (SEQPACKET, JSON): `start` with a plan and two descriptors (the template's end of its control channel,
-and its log); `probe`. Launcher to node: `started` with the template's pid and a pidfd of it, or `failed`; `ended` when
-a template's middle process has been reaped; `probed`.
+and its log); `supervise` with a descriptor, the other end of the node's channel to a supervisor. Launcher to node:
+`started` with the template's pid and a pidfd of it, or `failed`; `ended` when a template's middle process has been
+reaped; `probed`.
 """
 
 from __future__ import annotations
@@ -23,10 +24,13 @@ from hotbed.guest import frames, kernel
 from hotbed.runtime import birth
 from hotbed.runtime.linux import identity
 from hotbed.runtime.linux.identity import Ids
+from hotbed.runtime.replay import supervisor
 
 MESSAGE_LIMIT = 1 << 18
 _FDS_ROOM = socket.CMSG_SPACE(8 * 4)
 _BIRTH_TIMEOUT_S = 20.0
+_SUPERVISED = 3
+_NO_TEMPLATE = 0
 
 
 def spawn() -> tuple[subprocess.Popen[bytes], socket.socket]:
@@ -73,6 +77,8 @@ class Launcher:
         try:
             if message["op"] == "start":
                 self._start(message["key"], message["plan"], fds[0], fds[1])
+            elif message["op"] == "supervise":
+                self._supervise(fds[0])
         finally:
             for fd in fds:
                 os.close(fd)
@@ -101,6 +107,14 @@ class Launcher:
         self._send({"op": "started", "key": key, "pid": template}, handle)
         os.close(handle)
 
+    def _supervise(self, control: int) -> None:
+        supervisor = os.fork()
+        if supervisor == 0:
+            _become_supervisor(control)
+        pidfd = kernel.pidfd_open(supervisor)
+        self._middles[pidfd] = (supervisor, _NO_TEMPLATE)
+        self._poll.register(pidfd, select.POLLIN)
+
     def _reap(self, pidfd: int) -> None:
         pid, key = self._middles.pop(pidfd)
         self._poll.unregister(pidfd)
@@ -113,6 +127,16 @@ class Launcher:
             socket.send_fds(self._control, [json.dumps(message).encode()], list(fds))
         except (BrokenPipeError, ConnectionResetError):
             os._exit(0)
+
+
+def _become_supervisor(control: int) -> NoReturn:
+    """In a fork of the launcher: answer for the node's seeded rollouts, and hold nothing of the launcher's."""
+    try:
+        os.dup2(control, _SUPERVISED)
+        kernel.close_from(_SUPERVISED + 1)
+        supervisor.run(socket.socket(fileno=_SUPERVISED))
+    finally:
+        os._exit(1)
 
 
 def _attend(birth_socket: socket.socket, middle: int, ids: Ids) -> int:

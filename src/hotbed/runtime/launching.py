@@ -76,6 +76,17 @@ class Launching:
         process.attach(started.pid, started.pidfd)
         return process
 
+    async def supervise(self) -> socket.socket:
+        """The node's end of a channel to a new supervisor (see `hotbed.runtime.replay`)."""
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with theirs:
+            try:
+                await self._send(b'{"op":"supervise"}', theirs.fileno())
+            except BaseException:
+                ours.close()
+                raise
+        return ours
+
     async def _send(self, message: bytes, *fds: int) -> None:
         while True:
             try:

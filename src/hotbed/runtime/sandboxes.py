@@ -19,9 +19,21 @@ from typing import Any, Literal, Protocol
 from hotbed.errors import ProtocolError, SandboxFailed, SandboxGone
 from hotbed.guest.frames import FrameError, Header
 from hotbed.runtime import answers, execs
-from hotbed.runtime.base import ExecOutcome, ExecRequest, Limits, OnOutput, ProgramEnd, check_path
+from hotbed.runtime.base import (
+    BoxRequest,
+    Determinism,
+    ExecOutcome,
+    ExecRequest,
+    Limits,
+    OnOutput,
+    ProgramEnd,
+    check_path,
+)
 from hotbed.runtime.groups import Slot
 from hotbed.runtime.link import Link, close_all
+from hotbed.runtime.replay.pinner import Pinned, Pinner
+from hotbed.runtime.replay.request import PinRequest
+from hotbed.runtime.replay.streams import derive
 from hotbed.runtime.templates import Ended
 
 _QUICK_S = 30.0
@@ -46,7 +58,17 @@ class ForkBox:
 
     isolation = "fork"
 
-    def __init__(self, number: int, sock: socket.socket, home: Home, *, limits: Limits, slot: Slot | None) -> None:
+    def __init__(
+        self,
+        number: int,
+        sock: socket.socket,
+        home: Home,
+        *,
+        limits: Limits,
+        slot: Slot | None,
+        pinner: Pinner | None = None,
+        request: BoxRequest | None = None,
+    ) -> None:
         self._loop = asyncio.get_running_loop()
         self.id = number
         self.limits = limits
@@ -56,6 +78,9 @@ class ForkBox:
         self.slot = slot
         self.usage: Ended | None = None
         self._home = home
+        self._pinner = pinner
+        self.request = request or BoxRequest()
+        self._programs = itertools.count()
         self._names = itertools.count(1)
         self._asked: dict[str, asyncio.Future[Answer]] = {}
         self._streams: dict[str, asyncio.Queue[Answer | None]] = {}
@@ -92,10 +117,30 @@ class ForkBox:
 
     async def exec(self, request: ExecRequest, on_output: OnOutput | None = None) -> ExecOutcome:
         """Run one thing to its end."""
+        if request.seed is None:
+            return await self._exec(request, on_output)
+        with await self._pin(request.seed, request.determinism) as pinned:
+            outcome = await self._exec(request, on_output, pinned)
+            report = await pinned.report()
+        return execs.with_pins(outcome, report, hostname=self.request.hostname)
+
+    async def _pin(self, seed: bytes, level: Determinism) -> Pinned:
+        """A pin whose failure ends the sandbox."""
+        if self._pinner is None:
+            raise SandboxFailed("this sandbox was made without a way to pin what runs in it")
+
+        def fail(reason: str) -> None:
+            self.fail(SandboxFailed(f"what ran was not kept pinned: {reason}"))
+
+        return await self._pinner.begin(PinRequest(seed=seed, level="full" if level == "full" else "rng"), fail)
+
+    async def _exec(
+        self, request: ExecRequest, on_output: OnOutput | None = None, pinned: Pinned | None = None
+    ) -> ExecOutcome:
         name = str(next(self._names))
         header, body = execs.to_frame(request, name, self.limits, stream=on_output is not None)
         try:
-            answer = await self._run(name, header, body, execs.patience_s(request), on_output)
+            answer = await self._run(name, header, body, execs.patience_s(request), on_output, pinned)
         except SandboxGone:
             if self.slot is not None and self.slot.was_out_of_memory():
                 return execs.lost_to_memory()
@@ -109,12 +154,18 @@ class ForkBox:
         return outcome
 
     async def _run(
-        self, name: str, header: Header, body: bytes, timeout_s: float, on_output: OnOutput | None
+        self,
+        name: str,
+        header: Header,
+        body: bytes,
+        timeout_s: float,
+        on_output: OnOutput | None,
+        pinned: Pinned | None,
     ) -> Answer:
         if on_output is None:
-            return await self._ask(header, body, timeout_s=timeout_s, name=name)
+            return await self._ask(header, body, timeout_s=timeout_s, name=name, pinned=pinned)
         queue = self._streams[name] = asyncio.Queue()
-        asked = asyncio.ensure_future(self._ask(header, body, timeout_s=timeout_s, name=name))
+        asked = asyncio.ensure_future(self._ask(header, body, timeout_s=timeout_s, name=name, pinned=pinned))
         asked.add_done_callback(lambda _: queue.put_nowait(None))
         try:
             while (piece := await queue.get()) is not None:
@@ -134,13 +185,20 @@ class ForkBox:
     ) -> RunningProgram:
         """Start a guest program on a channel, of which it gets this end."""
         name = str(next(self._names))
-        running = RunningProgram(self, name)
-        self._asked[name + ".end"] = running.end
         header = {"op": "start", "id": name, "program": program, "config": dict(config), "env": dict(env or {})}
+        pinned = None
+        if self.request.seed is not None:
+            seed = derive(self.request.seed, "program", next(self._programs))
+            pinned = await self._pin(seed, self.request.determinism)
+            header["pin"] = self.request.determinism
+        running = RunningProgram(self, name, pinned)
+        self._asked[name + ".end"] = running.end
+        fds = (channel.fileno(),)
         try:
-            close_all((await self._ask(header, fds=(channel.fileno(),), timeout_s=_QUICK_S, name=name))[2])
+            close_all((await self._ask(header, fds=fds, timeout_s=_QUICK_S, name=name, pinned=pinned))[2])
         except BaseException:
             self._asked.pop(name + ".end", None)
+            running.end.cancel()
             raise
         finally:
             channel.close()
@@ -199,7 +257,6 @@ class ForkBox:
     async def kill(self) -> None:
         """End it; returns when nothing of it is left."""
         if not self._gone.done():
-            self._home.kill_box(self.id)
             self._link.end("it was closed")
             await asyncio.wait_for(asyncio.shield(self._gone), _KILL_S)
 
@@ -217,9 +274,18 @@ class ForkBox:
             self._gone.set_result(ended.reason)
 
     async def _ask(
-        self, header: Header, body: bytes = b"", *, fds: tuple[int, ...] = (), timeout_s: float, name: str | None = None
+        self,
+        header: Header,
+        body: bytes = b"",
+        *,
+        fds: tuple[int, ...] = (),
+        timeout_s: float,
+        name: str | None = None,
+        pinned: Pinned | None = None,
     ) -> Answer:
         """Send a request and wait for the answer with its id. An error answer raises."""
+        if pinned is not None:
+            fds = (*fds, pinned.channel)
         self._check_alive()
         name = name or str(next(self._names))
         answer: asyncio.Future[Answer] = self._loop.create_future()
@@ -229,6 +295,8 @@ class ForkBox:
             sent = self._link.post(header, body, fds)
             if sent is not None:
                 await asyncio.wait_for(sent, timeout_s)
+            if pinned is not None:
+                pinned.sent()
             found = await asyncio.wait_for(answer, timeout_s)
         except asyncio.TimeoutError:
             self.fail(SandboxFailed(f"the sandbox gave no answer to {header['op']} for {timeout_s:.0f} s"))
@@ -247,7 +315,6 @@ class ForkBox:
     def fail(self, error: Exception) -> None:
         """End it because of what it did; whoever waits gets the error."""
         self._failure = self._failure or error
-        self._home.kill_box(self.id)
         self._link.end(str(error))
 
     def _on_frame(self, header: Header, body: bytes, fds: list[int]) -> None:
@@ -285,10 +352,12 @@ class ForkBox:
 class RunningProgram:
     """A guest program in a box."""
 
-    def __init__(self, box: ForkBox, name: str) -> None:
+    def __init__(self, box: ForkBox, name: str, pinned: Pinned | None = None) -> None:
         self._box = box
         self._name = name
         self.end: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+        if pinned is not None:
+            self.end.add_done_callback(lambda _: pinned.drop())
 
     async def wait(self) -> ProgramEnd:
         """Wait for its end."""

@@ -22,6 +22,7 @@ from hotbed.runtime.base import BoxRequest, Limits, TemplateSpec
 from hotbed.runtime.groups import Groups
 from hotbed.runtime.launching import Launching
 from hotbed.runtime.linux import cgroups, identity
+from hotbed.runtime.replay.pinner import Pinner
 from hotbed.runtime.sandboxes import ForkBox
 from hotbed.runtime.spares import Spares
 from hotbed.runtime.templates import Ended, Spawn, TemplateProcess
@@ -57,9 +58,10 @@ class ForkTemplate:
         """A new sandbox: a parked one if it fits, else a fork, which may still be on its way when this returns."""
         began = time.monotonic_ns()
         limits = request.limits or self.spec.limits
-        if request.use_spare and limits == self.spec.limits and request.hostname == "sandbox" and request.seed is None:
+        if request.use_spare and limits == self.spec.limits and request.hostname == "sandbox":
             spare = self.spares.take()
             if spare is not None:
+                spare.request = request
                 spare.warm_hit = True
                 spare.fork_time_ms = max(0.001, (time.monotonic_ns() - began) / 1e6)
                 self._backend.count(warm=True)
@@ -111,6 +113,7 @@ class ForkBackend:
         """Starts the launcher; call it before the event loop runs."""
         self.settings = settings or ForkSettings()
         self.launching = Launching()
+        self._pinner = Pinner(self.launching.supervise)
         self.run = reaper.Run.begin(self.settings.run_dir)
         self._groups: Groups | None = None
         self._layout = cgroups.Layout(kind="none")
@@ -142,6 +145,7 @@ class ForkBackend:
         await asyncio.gather(*(box.kill() for box in tuple(self._boxes.values())), return_exceptions=True)
         for template in self._templates.values():
             await template.close()
+        self._pinner.close()
         loop = asyncio.get_running_loop()
         await loop.run_in_executor(None, self.launching.close)
         if self._groups is not None:
@@ -193,6 +197,7 @@ class ForkBackend:
             "preload": list(spec.preload),
             "programs": list(spec.programs),
             "packages": bool(view.packages),
+            "environ": {name: value for name, value in plan["env"].items() if name.startswith("PYTHON")},
             "attached": roots.attached(plan),
             "networks": self.settings.networks,
         }
@@ -204,7 +209,9 @@ class ForkBackend:
             raise IsolationUnavailable("the backend has not been started")
         slot = await self._groups.take(limits)
         ours, theirs = socket.socketpair()
-        box = ForkBox(next(self._numbers), ours, process, limits=limits, slot=slot)
+        box = ForkBox(
+            next(self._numbers), ours, process, limits=limits, slot=slot, pinner=self._pinner, request=request
+        )
         self._boxes[box.id] = box
         procs = slot.procs if slot else ()
         events = tuple(fd for fd in (slot.memory_events, slot.pids_events) if fd is not None) if slot else ()

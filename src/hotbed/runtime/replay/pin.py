@@ -1,11 +1,14 @@
 """One pinned rollout on the supervisor's side: what its processes ask for, and what they are told.
 
-It begins with a channel. Over it the sandbox's first process, before it runs anything of the candidate's, sends the
+It begins with a channel. Over it a process of the sandbox, before it runs anything of the candidate's, sends the
 listener of the filter that it has just put on itself. Then it draws by getrandom, which is the first call to arrive on
 that listener, and sends back the first `CHECK_BYTES` of what it saw. Only if those are the bytes of the seed's `check`
-stream is the rollout verified. The channel is closed by then, so a candidate never holds it.
+stream is it verified. It has closed the channel by then, so a candidate never holds it. Commands that run one after
+the other come over one channel, each with a filter of its own; they share clock and streams, as one program's children
+would.
 
-A rollout that cannot be kept pinned is *failed*: the node is told, which kills the sandbox, and the listener is closed
+A process that ends before it is verified has run nothing, so that is no failure, and no verification either. A rollout
+that cannot be kept pinned is *failed*: the node is told, which kills the sandbox, and the listener is closed
 (every later call fails with ENOSYS). Nothing runs on unpinned and unnoticed.
 """
 
@@ -54,6 +57,20 @@ _NOTED = {
 }
 
 
+class Root:
+    """A process that pinned itself, by its listener; its descendants answer to the same one."""
+
+    __slots__ = ("begun", "check", "facts", "inside", "listener", "verified")
+
+    def __init__(self, listener: int, inside: int, facts: int, check: bytes) -> None:
+        self.listener = listener
+        self.inside = inside
+        self.facts = facts
+        self.check = check
+        self.begun = False
+        self.verified = False
+
+
 class Pin:
     """A pinned rollout from its channel to the end of its last process."""
 
@@ -73,20 +90,17 @@ class Pin:
         self.state = "pending"
         self.ended = False
         self.message = ""
-        self.pinned: list[str] = []
         self.counts: Counter[str] = Counter()
         self._memory = writer
         self._patch = patch
         self._watching = watching
         self._on_change = on_change
         self._channel: socket.socket | None = channel
-        self._listener = -1
-        self._begun = False
-        self._first, self._facts = 0, 0
-        streams = Streams(request.seed)
-        self._check = streams.stream("check").take(CHECK_BYTES + ENTROPY_BYTES)
-        self._processes = Processes(streams, self)
-        self._devices = Devices(streams, self)
+        self._roots: list[Root] = []
+        self._listeners: set[int] = set()
+        self._streams = Streams(request.seed)
+        self._processes = Processes(self._streams, self)
+        self._devices = Devices(self._streams, self)
         self._timing = Timing(Clock(request.epoch_ns, request.step_ns), writer) if request.level == "full" else None
         self.watch(channel.fileno(), lambda _events: self._hear(channel))
 
@@ -105,7 +119,7 @@ class Pin:
             "state": self.state,
             "ended": self.ended,
             "message": self.message,
-            "pinned": self.pinned,
+            "pinned": self._pinned() if self.state == "verified" else [],
             "counts": dict(self.counts),
         }
 
@@ -119,9 +133,8 @@ class Pin:
     def close(self) -> None:
         """Let go of everything. Idempotent."""
         self._close_channel()
-        if self._listener >= 0:
-            self.release(self._listener)
-            self._listener = -1
+        while self._listeners:
+            self.release(self._listeners.pop())
         self._devices.close()
         self._processes.close()
 
@@ -143,120 +156,126 @@ class Pin:
         except ConnectionResetError:
             data, ancillary = b"", []
         fds = frames.unpack_fds(ancillary)
-        if self._listener < 0 and len(fds) == 1:
-            self._listener = fds[0]
-            self._first, self._facts = pinning.HELLO.unpack(data)
-            notify.stay_on_one_cpu(self._listener)
-            self.watch(self._listener, self._called)
-        elif data:
-            self._compare(data)
-        else:
-            self.fail("the sandbox's process ended before it was pinned")
-
-    def _compare(self, data: bytes) -> None:
-        if not self._begun or data != self._check[:CHECK_BYTES]:
+        last = self._roots[-1] if self._roots else None
+        if data and len(fds) == 1 and (last is None or last.verified):
+            self._meet(fds[0], *pinning.HELLO.unpack(data))
+        elif data and last is not None and last.begun and data == last.check[:CHECK_BYTES]:
+            last.verified = True
+            self.state = "verified"
+            self._on_change(self)
+        elif data and last is not None and last.begun:
             self.fail("the sandbox drew other bytes than the seed implies")
-            return
-        self.state = "verified"
-        self.pinned = [*_SERVED, *(name for name, holds in self._named() if holds)]
-        self._close_channel()
-        self._on_change(self)
+        elif data:
+            self.fail("the sandbox drew before it was pinned, or was pinned twice at once")
+        else:
+            self._close_channel()
+            self._end_if_over()
 
-    def _named(self) -> tuple[tuple[str, bool], ...]:
-        return (
-            ("aslr", bool(self._facts & pinning.ADDRESSES)),
-            ("hash_seed", bool(self._facts & pinning.HASHES)),
-            ("pid", self._first == _FIRST_PID),
+    def _meet(self, listener: int, inside: int, facts: int) -> None:
+        check = self._streams.fixed(f"check:{len(self._roots)}", CHECK_BYTES + ENTROPY_BYTES)
+        root = Root(listener, inside, facts, check)
+        self._roots.append(root)
+        self._listeners.add(listener)
+        notify.stay_on_one_cpu(listener)
+        self.watch(listener, lambda events: self._called(root, events))
+
+    def _pinned(self) -> list[str]:
+        facts = (
+            ("aslr", all(root.facts & pinning.ADDRESSES for root in self._roots)),
+            ("hash_seed", all(root.facts & pinning.HASHES for root in self._roots)),
+            ("pid", self._roots[0].inside == _FIRST_PID),
             ("clock", self._timing is not None),
         )
+        return [*_SERVED, *(name for name, holds in facts if holds)]
 
-    def _called(self, events: int) -> None:
+    def _called(self, root: Root, events: int) -> None:
         if not events & select.EPOLLIN:
-            self._end()
+            self._listeners.discard(root.listener)
+            self.release(root.listener)
+            self._end_if_over()
             return
-        call = notify.receive(self._listener)
+        call = notify.receive(root.listener)
         if call is None:
             return
         try:
-            self._answer(call)
+            if root.begun:
+                self._answer(root.listener, call)
+            else:
+                self._begin(root, call)
         except OSError as error:
             if error.errno == errno.EFAULT:
-                notify.refuse(self._listener, call.id, errno.EFAULT)
+                notify.refuse(root.listener, call.id, errno.EFAULT)
             elif error.errno not in _GONE:
                 self.fail(f"call {call.number} could not be answered: {error}")
 
-    def _end(self) -> None:
-        """The last process under the filter is gone."""
-        if self._channel is not None:
-            self._hear(self._channel)  # what it said is waiting to be read
-        if self.state != "failed":
+    def _end_if_over(self) -> None:
+        """Whether the last process under a filter is gone, and none can follow."""
+        if not self._listeners and self._channel is None and self.state != "failed":
             self.ended = True
             self.close()
             self._on_change(self)
 
-    def _answer(self, call: Call) -> None:
+    def _begin(self, root: Root, call: Call) -> None:
+        """The first draw, by the process that has just put itself under the filter."""
+        if call.number != calls.GETRANDOM:
+            raise ValueError(f"call {call.number} came before the first draw")
+        root.begun = True
+        self._patch.pin(call.tid, self.level, None)
+        self._memory.write(call.tid, call.arguments[0], root.check)
+        self._processes.begin(call.tid, root.inside, str(len(self._roots) - 1))
+        notify.answer(root.listener, call.id, len(root.check))
+
+    def _answer(self, listener: int, call: Call) -> None:
         number = call.number
         self.counts[_NOTED.get(number, "clock")] += 1
         if number == calls.GETRANDOM:
-            self._getrandom(call)
+            self._finish(listener, call, self._getrandom(call))
         elif number == calls.ARCH_PRCTL:
             self._patch.pin(call.tid, self.level, self._processes.of(call.tid).random.take(16))
-            notify.proceed(self._listener, call.id)
+            notify.proceed(listener, call.id)
         elif number in _OPENS:
-            self._open(call)
+            self._open(listener, call)
         elif number in _FORKS:
             self._processes.forking(call.tid)
-            notify.proceed(self._listener, call.id)
+            notify.proceed(listener, call.id)
         elif number == calls.READ:
-            self._read(call)
+            self._finish(listener, call, self._read(call))
         elif self._timing is not None:
-            self._finish(call, self._timing.handle(call))
+            self._finish(listener, call, self._timing.handle(call))
 
-    def _finish(self, call: Call, value: int | None) -> None:
+    def _finish(self, listener: int, call: Call, value: int | None) -> None:
         if value is None:
-            notify.proceed(self._listener, call.id)
+            notify.proceed(listener, call.id)
         else:
-            notify.answer(self._listener, call.id, value)
+            notify.answer(listener, call.id, value)
 
-    def _getrandom(self, call: Call) -> None:
+    def _getrandom(self, call: Call) -> int | None:
         address, size, flags = call.arguments[:3]
-        if not self._begun:
-            self._begin(call)
-        elif flags & ~_GETRANDOM_FLAGS or flags & 6 == 6:
-            notify.proceed(self._listener, call.id)  # the kernel refuses it
-        else:
-            size = min(size, DRAW_LIMIT)
-            self._memory.write(call.tid, address, self._processes.of(call.tid).random.take(size))
-            notify.answer(self._listener, call.id, size)
+        if flags & ~_GETRANDOM_FLAGS or flags & 6 == 6:
+            return None  # the kernel refuses it
+        size = min(size, DRAW_LIMIT)
+        self._memory.write(call.tid, address, self._processes.of(call.tid).random.take(size))
+        return size
 
-    def _begin(self, call: Call) -> None:
-        """The first draw, by the process that has just put itself under the filter."""
-        self._begun = True
-        self._patch.pin(call.tid, self.level, None)
-        self._memory.write(call.tid, call.arguments[0], self._check)
-        self._processes.begin(call.tid, self._first)
-        notify.answer(self._listener, call.id, len(self._check))
-
-    def _open(self, call: Call) -> None:
+    def _open(self, listener: int, call: Call) -> None:
         directory, path, flags = _OPENS[call.number]
         written = self._memory.read_text(call.tid, call.arguments[path], PATH_LIMIT)
         at = AT_FDCWD if directory is None else signed(call.arguments[directory])
         known = recognize(call.tid, at, written)
         if known is None:
-            notify.proceed(self._listener, call.id)
+            notify.proceed(listener, call.id)
             return
         fd = self._devices.open(self._processes.of(call.tid), known)
         try:
             wanted = call.arguments[flags] if flags is not None else os.O_CLOEXEC
-            notify.give_fd(self._listener, call.id, fd, close_on_exec=bool(wanted & os.O_CLOEXEC))
+            notify.give_fd(listener, call.id, fd, close_on_exec=bool(wanted & os.O_CLOEXEC))
         finally:
             os.close(fd)
 
-    def _read(self, call: Call) -> None:
+    def _read(self, call: Call) -> int | None:
         source = self._devices.behind(call.tid, call.arguments[0])
         if source is None:
-            notify.proceed(self._listener, call.id)
-            return
+            return None
         data = source.take(min(call.arguments[2], READ_LIMIT))
         self._memory.write(call.tid, call.arguments[1], data)
-        notify.answer(self._listener, call.id, len(data))
+        return len(data)

@@ -63,10 +63,10 @@ class Processes:
         self._first = 0
         self._strays: Counter[int] = Counter()
 
-    def begin(self, tid: int, inside: int) -> None:
-        """Meet the first process, by its only thread and its own number inside the sandbox."""
-        self._first = inside
-        self._meet(tid, "0")
+    def begin(self, tid: int, inside: int, name: str) -> None:
+        """Meet a process that nobody here forked, by its only thread and its own number inside the sandbox."""
+        self._first = self._first or inside
+        self._meet(tid, name)
 
     def of(self, tid: int) -> Process:
         """The process of a thread. Raises `OSError` when it is gone."""

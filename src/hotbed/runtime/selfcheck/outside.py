@@ -9,6 +9,7 @@ import struct
 from hotbed.errors import Error, SandboxFailed
 from hotbed.guest.frames import pack
 from hotbed.runtime.base import BoxRequest, ExecRequest, Limits
+from hotbed.runtime.replay.pinner import Pinner
 from hotbed.runtime.sandboxes import ForkBox
 from hotbed.runtime.selfcheck.bench import Attempt, Bench, hold, shell_in
 from hotbed.runtime.templates import Ended
@@ -86,10 +87,11 @@ class _Nobody:
 
 async def forged_frames_refused(bench: Bench) -> None:
     """An agent that says whatever it likes, while another sandbox goes on."""
+    pinner = Pinner(bench.backend.launching.supervise)
     async with bench.box() as honest:
         for number, lie in enumerate(_LIES):
             ours, theirs = socket.socketpair()
-            box = ForkBox(-number - 1, ours, _Nobody(), limits=Limits(), slot=None)
+            box = ForkBox(-number - 1, ours, _Nobody(), limits=Limits(), slot=None, pinner=pinner, request=BoxRequest())
             theirs.sendall(lie)
             theirs.shutdown(socket.SHUT_WR)
             try:

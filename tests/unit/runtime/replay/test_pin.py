@@ -72,12 +72,35 @@ def test_flags_that_the_kernel_refuses_are_refused(node: Supervised) -> None:
     assert node.run(probe)[0] == "22"
 
 
-def test_a_process_that_ends_before_it_is_pinned_fails_the_pin(node: Supervised) -> None:
-    """Nothing ran, so nothing is verified."""
+def test_a_process_that_ends_before_it_is_pinned_is_neither_verified_nor_a_failure(node: Supervised) -> None:
+    """Nothing ran: there was no process left to fork, say."""
     pin_id, channel = node.pin()
     channel.close()
+    report = node.final(pin_id)
 
-    assert node.final(pin_id)["state"] == "failed"
+    assert (report["state"], report["pinned"]) == ("pending", [])
+
+
+def test_commands_one_after_the_other_share_a_channel(node: Supervised) -> None:
+    """Each is forked by an agent that is not pinned, so each brings a listener of its own."""
+    pin_id, channel = node.pin()
+    source, sink = os.pipe()
+    for _ in range(2):
+        pid = os.fork()
+        if pid == 0:
+            kernel.prctl(kernel.PR_SET_NO_NEW_PRIVS, 1)
+            Pinning().enter(channel, "rng")
+            os.write(sink, os.urandom(4))
+            os._exit(0)
+        os.waitpid(pid, 0)
+    channel.close()
+    first, second = os.read(source, 4), os.read(source, 4)
+    report = node.final(pin_id)
+    os.close(source)
+    os.close(sink)
+
+    assert (report["state"], report["counts"]["draws"]) == ("verified", 2)
+    assert first != second
 
 
 def test_a_wrong_draw_fails_the_pin(node: Supervised) -> None:

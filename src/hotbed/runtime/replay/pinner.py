@@ -1,0 +1,68 @@
+"""Pins for a backend's sandboxes: one supervisor, started when the first is asked for, and again when it was lost."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Awaitable, Callable
+
+from hotbed.runtime.replay.client import Report, SupervisorClient, Ticket
+from hotbed.runtime.replay.request import PinRequest
+
+
+class Pinner:
+    """Begins pins. `start` makes a supervisor process and gives the node's end of its channel."""
+
+    def __init__(self, start: Callable[[], Awaitable[socket.socket]]) -> None:
+        self._start = start
+        self._client: SupervisorClient | None = None
+        self._starting = asyncio.Lock()
+
+    async def begin(self, request: PinRequest, on_failure: Callable[[str], None]) -> Pinned:
+        """A pin, to be used as a context. `on_failure` hears at once when its rollout can no longer be believed."""
+        client = self._client
+        if client is None or client.lost:
+            client = await self._fresh()
+        return Pinned(client, await client.begin(request, on_failure))
+
+    async def _fresh(self) -> SupervisorClient:
+        async with self._starting:
+            if self._client is None or self._client.lost:
+                self._client = SupervisorClient(await self._start(), asyncio.get_running_loop())
+            return self._client
+
+    def close(self) -> None:
+        """End the supervisor. Idempotent."""
+        if self._client is not None:
+            self._client.close()
+
+
+class Pinned:
+    """One rollout's pin, for as long as the rollout runs."""
+
+    def __init__(self, client: SupervisorClient, ticket: Ticket) -> None:
+        self._client = client
+        self._ticket = ticket
+
+    def __enter__(self) -> Pinned:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.drop()
+
+    @property
+    def channel(self) -> int:
+        """The descriptor that goes to the sandbox."""
+        return self._ticket.channel
+
+    def sent(self) -> None:
+        """The sandbox has its own copy of the channel now. Idempotent."""
+        self._ticket.close_channel()
+
+    async def report(self) -> Report:
+        """How it stands. Raises `SandboxFailed` if anything was not, or may not have been, pinned."""
+        return await self._client.report(self._ticket)
+
+    def drop(self) -> None:
+        """Hear no more of it. Idempotent."""
+        self._client.drop(self._ticket)
