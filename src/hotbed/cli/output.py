@@ -93,6 +93,11 @@ class Progress:
     def __exit__(
         self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self.clear()
+
+    def clear(self) -> None:
+        """Take the bar off the line, for what is printed next. The next advance draws it again."""
+        self._drawn = 0.0
         if self._shown:
             sys.stderr.write("\r\x1b[K")
             sys.stderr.flush()

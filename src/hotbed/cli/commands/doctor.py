@@ -3,25 +3,13 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterable
-from typing import Protocol
+from typing import TYPE_CHECKING, Any
 
-from hotbed.cli.output import Output
+from hotbed.cli.output import Output, Progress
 
-
-class Check(Protocol):
-    """One thing a host allows or not, or a sandbox withstands or not."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def ok(self) -> bool: ...
-    @property
-    def detail(self) -> str: ...
-    @property
-    def hint(self) -> str | None: ...
-    @property
-    def needed(self) -> bool: ...
+if TYPE_CHECKING:
+    from hotbed.runtime.probe import Check
+    from hotbed.runtime.selfcheck.table import Verdict
 
 
 def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> argparse.ArgumentParser:
@@ -32,7 +20,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         description="Try what sandboxes need, on this host and as this user; say which isolation results, what is "
         "missing and how to mend it. Exits with 1 when something needed is missing or an attack succeeds.",
     )
-    parser.add_argument("--self-check", action="store_true", help="also attack a sandbox on this host")
+    parser.add_argument("--self-check", action="store_true", help="also attack sandboxes on this host")
     return parser
 
 
@@ -43,25 +31,85 @@ def run(args: argparse.Namespace) -> int:
     output = Output.of(args)
     host = probe.checks()
     isolation = probe.isolation_of(host)
-    good = isolation != "none"
+    isolates = isolation != "none"
+    answer: dict[str, Any] = {"isolation": isolation, "host": [check_data(check) for check in host]}
+    if not output.json:
+        show_host(output, host)
+        output.line(f"isolation: {output.paint(isolation, 'green' if isolates else 'red')}")
+    good = isolates
+    if args.self_check and isolates:
+        verdicts = attack(output)
+        good = all(verdict.held for verdict in verdicts)
+        answer["self_check"] = [verdict_data(verdict) for verdict in verdicts]
+        if not output.json:
+            output.line(summary(output, verdicts))
     if output.json:
-        output.data({"isolation": isolation, "host": [as_data(check) for check in host]})
-    else:
-        show(output, "host", host)
-        output.line(f"isolation: {output.paint(isolation, 'green' if good else 'red')}")
+        output.data(answer)
     return 0 if good else 1
 
 
-def show(output: Output, title: str, checks: Iterable[Check]) -> None:
+def attack(output: Output) -> list[Verdict]:
+    """Run the abuse table on a backend of its own, telling each verdict as it comes."""
+    import asyncio
+
+    from hotbed.runtime.backends.fork import ForkBackend, ForkSettings
+    from hotbed.runtime.selfcheck import table
+
+    backend = ForkBackend(ForkSettings())  # it forks its launcher, so it is made before the event loop
+
+    async def attempts() -> list[Verdict]:
+        verdicts = []
+        try:
+            await backend.start()
+            with Progress("self-check", len(table.ATTEMPTS)) as progress:
+                async for verdict in table.run_all(backend):
+                    verdicts.append(verdict)
+                    if not output.json:
+                        progress.clear()
+                        show_verdict(output, verdict)
+                    progress.advance(verdict.claim)
+        finally:
+            await backend.close()
+        return verdicts
+
+    if not output.json:
+        output.line(output.paint("self-check", "bold"))
+    return asyncio.run(attempts())
+
+
+def show_host(output: Output, checks: list[Check]) -> None:
     """One line a check, and under what fails how to mend it."""
-    output.line(output.paint(title, "bold"))
+    output.line(output.paint("host", "bold"))
     for check in checks:
-        word, color = ("ok", "green") if check.ok else ("no", "red" if check.needed else "yellow")
+        word, color = ("OK", "green") if check.ok else ("no", "red" if check.needed else "yellow")
         output.line(f"  {output.paint(word, color)}  {check.name}{f': {check.detail}' if check.detail else ''}")
         if not check.ok and check.hint:
             output.line(f"      hint: {check.hint}")
 
 
-def as_data(check: Check) -> dict[str, object]:
+def show_verdict(output: Output, verdict: Verdict) -> None:
+    """One line a claim."""
+    word, color = ("OK", "green") if verdict.held else ("BROKEN", "red")
+    output.line(f"  {output.paint(word, color)}  {verdict.claim}{f': {verdict.detail}' if verdict.detail else ''}")
+
+
+def summary(output: Output, verdicts: list[Verdict]) -> str:
+    """How many held."""
+    held = sum(verdict.held for verdict in verdicts)
+    text = f"{held} of {len(verdicts)} claims hold"
+    return f"self-check: {output.paint(text, 'green' if held == len(verdicts) else 'red')}"
+
+
+def check_data(check: Check) -> dict[str, Any]:
     """A check for `--json`."""
     return {name: getattr(check, name) for name in ("name", "ok", "detail", "hint", "needed")}
+
+
+def verdict_data(verdict: Verdict) -> dict[str, Any]:
+    """A verdict for `--json`."""
+    return {
+        "claim": verdict.claim,
+        "held": verdict.held,
+        "detail": verdict.detail,
+        "seconds": round(verdict.seconds, 3),
+    }
