@@ -18,8 +18,8 @@ speed: each page that a fork is the first to write costs it a fault.
 from __future__ import annotations
 
 import os
-import platform
 import socket
+import sys
 from typing import Any, Callable, Dict, List, Mapping, NoReturn
 
 from . import archive, child, filing, hunting, kernel, programs, warming
@@ -27,7 +27,7 @@ from .box import NULL, Box
 from .code_exec import CodeExec
 from .command_exec import CommandExec
 from .execs import Exec
-from .frames import Closed, FrameError, Header
+from .frames import Closed, FrameError, Header, pack
 from .memory import MemoryWatch
 from .programs import Program
 from .request import Refused, parse, pin_of
@@ -37,6 +37,8 @@ from .stdio import Stdio
 Op = Callable[["Agent", Header, bytes, List[int]], None]
 
 _STDIO = Stdio()
+_HELLO = pack({"op": "hello"})
+_PYTHON = ".".join(map(str, sys.version_info[:3]))
 _PR_SET_CHILD_SUBREAPER = 36  # include/uapi/linux/prctl.h
 
 
@@ -86,8 +88,7 @@ class Agent:
 
     def hello(self, header: Header, _body: bytes, _fds: List[int]) -> None:
         """Who is here."""
-        answer = {"op": "hello", "ready_ns": self.box.ready_ns, "pid": os.getpid(), "python": platform.python_version()}
-        self.box.send(answer)
+        self.box.send(whoami(self.box.ready_ns))
 
     def exec(self, header: Header, body: bytes, fds: List[int]) -> None:
         """Start an exec; its `result` comes later."""
@@ -284,7 +285,7 @@ def main(sock: socket.socket, ready_ns: int, config: Mapping[str, Any]) -> NoRet
     code = 0
     try:
         if not config.get("spare"):
-            sock.recv(1, socket.MSG_PEEK)  # until there is something to do, hold nothing of one's own
+            wait_for_work(sock, ready_ns)
         programs.conceal()
         if os.getpid() != 1:
             kernel.prctl(_PR_SET_CHILD_SUBREAPER, 1)
@@ -296,6 +297,18 @@ def main(sock: socket.socket, ready_ns: int, config: Mapping[str, Any]) -> NoRet
     finally:
         end_everything()
         os._exit(code)
+
+
+def wait_for_work(sock: socket.socket, ready_ns: int) -> None:
+    """Return when the node wants more than a hello. Until then, hold nothing that the template does not hold too."""
+    while sock.recv(len(_HELLO), socket.MSG_PEEK) == _HELLO:
+        sock.recv(len(_HELLO))
+        sock.sendall(pack(whoami(ready_ns)))
+
+
+def whoami(ready_ns: int) -> Header:
+    """The answer to a hello."""
+    return {"op": "hello", "ready_ns": ready_ns, "pid": os.getpid(), "python": _PYTHON}
 
 
 def serve(agent: Agent) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import platform
 import socket
 import struct
 import time
@@ -23,6 +24,17 @@ def test_hello_tells_who_is_there(agent: AgentProcess) -> None:
 
     assert (answer["op"], answer["pid"]) == ("hello", agent.pid)
     assert answer["ready_ns"] <= time.monotonic_ns()
+
+
+def test_a_bare_hello_costs_an_idle_sandbox_next_to_nothing(agent: AgentProcess) -> None:
+    """It is answered before the agent has made anything of its own; what follows is served as ever."""
+    for _ in range(2):
+        agent.connection.send({"op": "hello"})
+        assert agent.receive()[0]["python"] == platform.python_version()
+    descriptors = len(os.listdir(f"/proc/{agent.pid}/fd"))
+
+    assert descriptors == 4
+    assert agent.run("code", "print('served')").stdout == b"served\n"
 
 
 @pytest.mark.parametrize("op", ["nonsense", None, 7, ["exec"], {"op": "exec"}])
