@@ -1,0 +1,54 @@
+"""Isolation: its limits as values, and that a stage that fails is named. That it holds is for tests/escape."""
+
+from __future__ import annotations
+
+import resource
+from typing import Any
+
+import pytest
+
+from hotbed.guest import isolate, kernel
+
+LIMITS = {"memory_mib": 64, "pids": 7, "disk_mib": 16, "files": 100, "open_files": 99}
+
+
+def test_limits_become_rlimits() -> None:
+    """No core dumps, and the numbers that were asked for."""
+    assert isolate.rlimits({"limits": LIMITS}) == [
+        (resource.RLIMIT_NOFILE, 99),
+        (resource.RLIMIT_NPROC, 7),
+        (resource.RLIMIT_CORE, 0),
+    ]
+
+
+def test_data_is_limited_where_no_cgroup_counts_memory() -> None:
+    """Per process, which is less than a promise and more than nothing."""
+    assert (resource.RLIMIT_DATA, 64 << 20) in isolate.rlimits({"limits": LIMITS, "limit_data": True})
+
+
+@pytest.mark.parametrize("error", [OSError(1, "refused"), ValueError("no such limit"), OverflowError("too large")])
+def test_any_failure_is_raised_with_its_stage(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
+    """Nothing ever goes on with less; whoever reads the message learns what this host refuses."""
+
+    def fail(*_: Any) -> None:
+        raise error
+
+    monkeypatch.setattr(kernel, "setns", lambda fd, kind: None)
+    monkeypatch.setattr(kernel, "unshare", lambda flags: None)
+    monkeypatch.setattr(kernel, "mount", fail)
+
+    with pytest.raises(isolate.Failed, match="^tmpfs: "):
+        isolate.Isolator(["/usr"]).enter({"limits": LIMITS, "hostname": "x"}, 0, ())
+
+
+def test_rights_are_given_up_last_and_the_filter_after_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The filter forbids what comes before it."""
+    done: list[str] = []
+    monkeypatch.setattr(kernel, "empty_bounding_set", lambda: done.append("bounding"))
+    monkeypatch.setattr(kernel, "drop_capabilities", lambda: done.append("capabilities"))
+    monkeypatch.setattr(kernel, "prctl", lambda *_: done.append("dumpable"))
+    monkeypatch.setattr(kernel.Filter, "install", lambda self: done.append("filter"))
+
+    isolate.Isolator([])._give_up_rights()
+
+    assert done == ["bounding", "capabilities", "dumpable", "filter"]
