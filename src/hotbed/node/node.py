@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from hotbed.errors import Draining, SandboxGone
-from hotbed.node import plans, records
+from hotbed.node import plans, records, seeding
 from hotbed.node.held import HeldBox
 from hotbed.node.leases import Lease, Leases
 from hotbed.node.ledger.entry import Entry
@@ -168,6 +168,7 @@ class Node:
         begun = time.perf_counter()
         self.check_open()
         plans.check_isolation(self.isolation, request.min_isolation)
+        request = seeding.completed(request)
         seed = plans.seed_of(request)
         box_plan = plans.box_plan(self.templates.spec(request.template), request)
         template = await self.templates.warm(request.template)
@@ -202,6 +203,7 @@ class Node:
             held=held,
             template=template,
             seed=seed,
+            determinism=seeding.level_of(request),
             ttl_s=request.ttl_s or self.policy.ttl_s,
             idle_ttl_s=request.idle_ttl_s or self.policy.idle_ttl_s,
             label=request.label or "",
@@ -216,8 +218,9 @@ class Node:
         begun = time.perf_counter()
         self.check_open()
         session = self.sessions.get(session_id)
-        plan = plans.exec_plan(request)
         session.exec_count += 1
+        request = seeding.in_sandbox(request, seed=session.seed, level=session.determinism, number=session.exec_count)
+        plan = plans.exec_plan(request)
         with self.working(), session.in_use():
             outcome = await session.held.box.exec(plan, on_output)
         self.count(plan, outcome)
@@ -226,7 +229,7 @@ class Node:
             exec_id=f"exec_{secrets.token_hex(8)}",
             box=session.held.box,
             template=session.template,
-            seed=plans.seed_of(request) if request.seed else session.seed,
+            seed=request.seed or session.seed,
             total_ms=(time.perf_counter() - begun) * 1e3,
         )
         self.note(records.of_exec(request, answer, sandbox_id=session.id, label=session.label, at=time.time()))

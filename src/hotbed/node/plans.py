@@ -5,13 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from hotbed.errors import IsolationUnavailable
+from hotbed.node.seeding import level_of
 from hotbed.node.templates import limits_of
-from hotbed.runtime.base import Box, BoxRequest, ExecOutcome, Kind, Template, TemplateSpec
+from hotbed.runtime.base import Box, BoxRequest, Determinism, ExecOutcome, Kind, Template, TemplateSpec
 from hotbed.runtime.base import ExecRequest as ExecPlan
 from hotbed.wire.checks import fresh_seed
 from hotbed.wire.execs import ExecRequest, ExecResponse, RolloutRequest, either_bytes, text_or_bytes
 from hotbed.wire.sandboxes import CreateSandbox
 
+_WAITING_TAKES = 32 << 10
 LADDER = ("fake", "process", "fork", "gvisor", "vm")
 
 
@@ -25,14 +27,26 @@ def check_isolation(offered: str, wanted: str | None) -> None:
 
 
 def box_plan(spec: TemplateSpec, request: CreateSandbox | RolloutRequest) -> BoxRequest:
-    """What to fork. A seed that the caller gave pins randomness, unless it said otherwise."""
-    given = request.seed is not None
+    """What to fork. The request has been completed (see `seeding`)."""
+    seed, level = _pinned(request)
     return BoxRequest(
         limits=limits_of(spec.limits, request.limits) if request.limits else None,
-        seed=bytes.fromhex(request.seed) if request.seed is not None else None,
-        determinism=request.determinism or ("rng" if given else "none"),
-        use_spare=not given,
+        seed=seed,
+        determinism=level,
+        use_spare=seed is None or (isinstance(request, ExecRequest) and _suits_spare(request)),
     )
+
+
+def _pinned(request: CreateSandbox | ExecRequest) -> tuple[bytes | None, Determinism]:
+    level = level_of(request)
+    return (None, "none") if level == "none" else (bytes.fromhex(request.seed or ""), level)
+
+
+def _suits_spare(request: ExecRequest) -> bool:
+    """Whether a pinned request would be run by a spare's waiting process, or would come after it as another number."""
+    kind, program = program_of(request)
+    several = kind == "commands" and len(request.commands or ()) > 1
+    return not several and not request.stdin and not request.stdin_b64 and len(program) < _WAITING_TAKES
 
 
 def seed_of(request: CreateSandbox | ExecRequest) -> str:
@@ -41,8 +55,9 @@ def seed_of(request: CreateSandbox | ExecRequest) -> str:
 
 
 def exec_plan(request: ExecRequest) -> ExecPlan:
-    """What to run."""
+    """What to run. The request has been completed (see `seeding`)."""
     kind, program = program_of(request)
+    seed, level = _pinned(request)
     return ExecPlan(
         kind=kind,
         program=program,
@@ -55,6 +70,8 @@ def exec_plan(request: ExecRequest) -> ExecPlan:
         timeout_s=request.timeout_seconds,
         output_bytes=request.output_bytes,
         keep_going=request.keep_going,
+        seed=seed,
+        determinism=level,
     )
 
 

@@ -10,6 +10,7 @@ import msgspec
 
 from hotbed.node.ledger.entry import Entry
 from hotbed.node.ledger.store import Store
+from hotbed.node.seeding import level_of
 from hotbed.wire.execs import ExecRequest, ExecResponse, RolloutRequest, text_or_bytes
 from hotbed.wire.ledger import RolloutDetail, RolloutRow
 from hotbed.wire.sandboxes import CreateSandbox, SandboxCreated
@@ -62,11 +63,6 @@ def of_put(
         stdout=data or b"",
         sandbox_id=sandbox_id,
     )
-
-
-def level_of(request: CreateSandbox | ExecRequest) -> str:
-    """How much is pinned when a request does not say: a seed pins randomness."""
-    return request.determinism or ("rng" if request.seed is not None else "none")
 
 
 def row_of(found: dict[str, Any]) -> RolloutRow:

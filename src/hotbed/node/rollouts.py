@@ -8,7 +8,7 @@ from __future__ import annotations
 import secrets
 import time
 
-from hotbed.node import plans, records
+from hotbed.node import plans, records, seeding
 from hotbed.node.leases import Lease
 from hotbed.node.node import Node
 from hotbed.runtime.base import OnOutput
@@ -22,6 +22,7 @@ async def run_rollout(
     begun = time.perf_counter()
     node.check_open()
     plans.check_isolation(node.isolation, request.min_isolation)
+    request = seeding.completed(request)
     seed = plans.seed_of(request)
     box_plan = plans.box_plan(node.templates.spec(request.template), request)
     exec_plan = plans.exec_plan(request)

@@ -22,7 +22,7 @@ from datetime import datetime, timezone
 
 from hotbed.errors import NotFound, SandboxGone
 from hotbed.node.held import HeldBox
-from hotbed.runtime.base import Template
+from hotbed.runtime.base import Determinism, Template
 from hotbed.wire.sandboxes import SandboxRow
 
 REMEMBERED = 10_000
@@ -38,6 +38,7 @@ class Session:
     held: HeldBox
     template: Template
     seed: str
+    determinism: Determinism = "none"
     ttl_s: float | None
     idle_ttl_s: float | None
     label: str = ""

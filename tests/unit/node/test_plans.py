@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from hotbed.errors import InvalidRequest, IsolationUnavailable
@@ -66,11 +68,31 @@ def test_an_argument_over_the_kernels_limit_is_refused_before_anything_runs() ->
         plans.exec_plan(ExecRequest(command="x" * 200_000))
 
 
-def test_a_seed_that_was_given_pins_randomness_and_needs_a_fresh_fork() -> None:
-    """A parked spare has been born with other randomness."""
+def test_a_seed_that_was_given_pins_randomness() -> None:
+    """What a kept sandbox will run is not known yet, so it is a fresh fork: its first process is always the same."""
     plan = plans.box_plan(SPEC, CreateSandbox(template="python", seed="A" * 64))
 
     assert (plan.seed, plan.determinism, plan.use_spare) == (b"\xaa" * 32, "rng", False)
+
+
+@pytest.mark.parametrize(
+    ("program", "spare"),
+    [
+        ({"code": "1"}, True),
+        ({"command": "ls"}, True),
+        ({"commands": (("ls",),)}, True),
+        ({"commands": (("ls",), ("ls",))}, False),
+        ({"code": "1", "stdin": "x"}, False),
+        ({"code": "1" * 100_000}, False),
+    ],
+)
+def test_a_pinned_rollout_takes_a_spare_whose_waiting_process_can_run_it(program: Any, spare: bool) -> None:
+    """Otherwise that process would have taken the first number, and the program's own would depend on it."""
+    request = RolloutRequest(template="python", seed="a" * 64, **program)
+
+    assert plans.box_plan(SPEC, request).use_spare is spare
+    assert plans.exec_plan(request).seed == b"\xaa" * 32
+    assert plans.exec_plan(request).determinism == "rng"
 
 
 def test_an_unseeded_fork_pays_nothing_but_still_has_a_seed() -> None:

@@ -29,11 +29,3 @@ def test_an_answer_comes_back_as_a_replay_compares_it(tmp_path: Path) -> None:
     assert records.row_of(row).group_id == "g"
     assert records.detail_of(row, store).stdout_b64 == b"\xfe"
     store.close()
-
-
-def test_a_seed_pins_unless_told_otherwise() -> None:
-    """The level in the ledger is the one that was used."""
-    seeded = RolloutRequest(template="python", code="1", seed="ab" * 32)
-    full = RolloutRequest(template="python", code="1", determinism="full")
-
-    assert [records.level_of(request) for request in (REQUEST, seeded, full)] == ["none", "rng", "full"]

@@ -32,7 +32,7 @@ def test_a_rollout_leaves_nothing() -> None:
             first = await rolled(node, command="echo $$ > /work/a; ls /work")
             second = await rolled(node, command="ls /work", seed="AB" * 32)
             assert (first.stdout, second.stdout) == ("a\n", "")
-            assert (second.seed, second.seed_ack, second.template) == ("ab" * 32, "off", "python")
+            assert (second.seed, second.seed_ack, second.template) == ("ab" * 32, "no-ack", "python")
             assert first.id != second.id
             assert await node.nursery.wait_empty(timeout_s=5)
             assert node.health().running == 0
