@@ -1,0 +1,111 @@
+"""The pool of cgroups, over plain directories that stand for them, and over real ones where we may."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from pathlib import Path
+
+import pytest
+
+from hotbed.runtime.base import Limits
+from hotbed.runtime.groups import Groups, Slot, name_of_run, start_time_of
+from hotbed.runtime.linux import cgroups
+from hotbed.runtime.linux.cgroups import Layout
+
+MEMORY = ("memory.limit_in_bytes", "memory.memsw.limit_in_bytes", "memory.oom_control", "memory.usage_in_bytes")
+
+
+@pytest.fixture
+def layout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Layout:
+    """One hierarchy whose groups get their files from us instead of from the kernel."""
+    mkdir = Path.mkdir
+
+    def make(path: Path, mode: int = 0o777, parents: bool = False, exist_ok: bool = False) -> None:
+        mkdir(path, mode, parents, exist_ok)
+        for name in (*MEMORY, "cgroup.procs"):
+            (path / name).write_text("oom_kill 0\n" if name == "memory.oom_control" else "0" if "usage" in name else "")
+
+    monkeypatch.setattr(Path, "mkdir", make)
+    monkeypatch.setattr(cgroups, "remove", lambda path, **_: True)
+    return Layout(kind="v1", controllers={"memory": tmp_path})
+
+
+def test_slot_writes_limits_only_when_they_change(layout: Layout, tmp_path: Path) -> None:
+    """Most sandboxes have the default ones."""
+    slot = Slot(layout, "a", Limits(memory_mib=700))
+    limit = tmp_path / "a" / "memory.limit_in_bytes"
+    assert limit.read_text() == str(700 << 20)
+    limit.write_text("")
+
+    slot.set_limits(Limits(memory_mib=700))
+    assert limit.read_text() == ""
+    slot.set_limits(Limits(memory_mib=800))
+
+    assert limit.read_text() == str(800 << 20)
+    slot.destroy()
+
+
+def test_slot_counts_out_of_memory_kills_from_its_beginning(layout: Layout, tmp_path: Path) -> None:
+    """An earlier sandbox's are not this one's."""
+    slot = Slot(layout, "a", Limits())
+    (tmp_path / "a" / "memory.oom_control").write_text("oom_kill_disable 0\noom_kill 3\n")
+    slot.begin()
+    assert not slot.was_out_of_memory()
+
+    (tmp_path / "a" / "memory.oom_control").write_text("oom_kill_disable 0\noom_kill 4\n")
+
+    assert slot.was_out_of_memory()
+    slot.destroy()
+
+
+def test_light_slot_is_used_again_and_heavy_one_is_not(layout: Layout, tmp_path: Path) -> None:
+    """Memory that is still charged would be the next sandbox's."""
+
+    async def run() -> None:
+        groups = Groups(layout, "run", Limits())
+        light, heavy = await groups.take(Limits()), await groups.take(Limits())
+        assert light is not None and heavy is not None and light is not heavy
+        (heavy.directories[0] / "memory.usage_in_bytes").write_text(str(100 << 20))
+
+        groups.give_back(light)
+        groups.give_back(heavy)
+        taken = {id(await groups.take(Limits())) for _ in range(groups.stats()["cgroups_free"])}
+
+        assert id(light) in taken and id(heavy) not in taken
+        await asyncio.get_running_loop().run_in_executor(None, groups.close)
+
+    asyncio.run(run())
+
+
+def test_without_groups_there_are_no_slots() -> None:
+    """rlimits stand in; nothing is pretended."""
+
+    async def run() -> None:
+        groups = Groups(Layout(kind="none"), "run", Limits())
+        await groups.fill()
+
+        assert await groups.take(Limits()) is None and not groups.enabled
+        groups.close()
+
+    asyncio.run(run())
+
+
+@pytest.mark.root
+def test_real_slots_come_and_go() -> None:
+    """Nothing is left in the kernel's tree."""
+    layout = cgroups.discover()
+    if layout.kind in ("none", "v2"):
+        pytest.skip(f"cgroups here: {layout.kind}")
+    name = name_of_run("0badcafe", os.getpid(), start_time_of(os.getpid()) or 0)
+
+    async def run() -> None:
+        groups = Groups(layout, name, Limits())
+        slot = await groups.take(Limits(memory_mib=600))
+        assert slot is not None and all(directory.is_dir() for directory in slot.directories)
+        groups.give_back(slot)
+        await asyncio.get_running_loop().run_in_executor(None, groups.close)
+
+    asyncio.run(run())
+
+    assert [path for root in layout.roots() for path in root.glob(name + "*")] == []
