@@ -9,7 +9,7 @@ what it gets. When its end of the socket closes, the sandbox ends, because pid 1
     runner/spare  `code`, in a fork of this interpreter
     spawn         `command` and `commands`
     programs      `start`: candidate, judge, environment server
-    filing        single files, at once; archive: trees, in a child
+    file_ops      single files, at once (filing); trees, in a child (archive)
 
 The order of imports, the rehearsal (`warm`) and the absence of imports inside functions on the way of an exec are for
 speed: each page that a fork is the first to write costs it a fault.
@@ -22,8 +22,8 @@ import socket
 import sys
 from typing import Any, Callable, Dict, List, Mapping, NoReturn
 
-from . import archive, child, filing, hunting, kernel, programs, warming
-from .box import NULL, Box
+from . import child, file_ops, hunting, kernel, programs, warming
+from .box import Box
 from .code_exec import CodeExec
 from .command_exec import CommandExec
 from .execs import Exec
@@ -67,11 +67,15 @@ class Agent:
     def handle(self, header: Header, body: bytes, fds: List[int]) -> None:
         """Do what a frame asks for, or say why not."""
         name = header.get("op")
-        op = _OPS.get(name) if type(name) is str else None
         try:
-            if op is None:
+            if type(name) is not str:
+                raise Refused("bad_request", f"op must be a name, not {name!r:.64}")
+            if name in _OPS:
+                _OPS[name](self, header, body, fds)
+            elif name in file_ops.OPS:
+                file_ops.OPS[name](self.box, header, fds)
+            else:
                 raise Refused("bad_request", f"unknown op {name!r:.64}")
-            op(self, header, body, fds)
         except Refused as error:
             self.refuse(header, error.code, str(error))
         except Closed:
@@ -81,10 +85,7 @@ class Agent:
 
     def refuse(self, header: Header, code: str, message: str) -> None:
         """Answer with an error frame."""
-        answer = {"op": "error", "code": code, "message": message[:4096]}
-        if type(header.get("id")) is str:
-            answer["id"] = header["id"]
-        self.box.send(answer)
+        file_ops.refuse(self.box, header, code, message)
 
     def hello(self, header: Header, _body: bytes, _fds: List[int]) -> None:
         """Who is here."""
@@ -173,70 +174,6 @@ class Agent:
         running = self.execs.get(name) or self.programs.get(name)
         return running.job if running is not None else None
 
-    def open(self, header: Header, _body: bytes, _fds: List[int]) -> None:
-        """A descriptor of a regular file."""
-        perm = int(header.get("perm", 0o644))
-        fd = filing.open_regular(header["path"], header.get("mode", "r"), perm, parents=bool(header.get("parents")))
-        try:
-            about = filing.description(os.fstat(fd))
-            self.box.send(
-                {"op": "opened", "id": header.get("id"), "size": about["size"], "perm": about["perm"]}, b"", [fd]
-            )
-        finally:
-            os.close(fd)
-
-    def pack(self, header: Header, _body: bytes, _fds: List[int]) -> None:
-        """A pipe that yields a tar."""
-        path = header["path"]
-        filing.look_at(path)
-        source, sink = os.pipe2(os.O_CLOEXEC)
-        try:
-            archive.fork(self.box, lambda fd: archive.pack(path, fd), keep=sink, on_outcome=lambda _: None)
-            self.box.send({"op": "packed", "id": header.get("id")}, b"", [source])
-        finally:
-            os.close(source)
-            os.close(sink)
-
-    def unpack(self, header: Header, _body: bytes, fds: List[int]) -> None:
-        """Extract the tar that the descriptor yields."""
-        if len(fds) != 1:
-            raise Refused("bad_request", "unpack needs one descriptor, the tar stream")
-        path = header["path"]
-        archive.fork(
-            self.box, lambda fd: archive.unpack(path, fd), keep=fds[0], on_outcome=self.answer(header, "unpacked")
-        )
-
-    def stat(self, header: Header, _body: bytes, _fds: List[int]) -> None:
-        """What is at a path."""
-        self.answer(header, "done")(filing.look_at(header["path"]))
-
-    def list(self, header: Header, _body: bytes, _fds: List[int]) -> None:
-        """What is in a folder."""
-        self.answer(header, "done")(filing.entries_of(header["path"]))
-
-    def mkdir(self, header: Header, _body: bytes, _fds: List[int]) -> None:
-        """Make a folder."""
-        self.answer(header, "done")(filing.make_folder(header["path"]))
-
-    def remove(self, header: Header, _body: bytes, _fds: List[int]) -> None:
-        """Remove a file at once, a folder in a child."""
-        path, answer = header["path"], self.answer(header, "done")
-        if filing.remove_file(path):
-            answer({})
-        else:
-            archive.fork(self.box, lambda fd: archive.remove(path, fd), keep=NULL, on_outcome=answer)
-
-    def answer(self, header: Header, op: str) -> Callable[[Dict[str, Any]], None]:
-        """Answers with an outcome, or with its failure."""
-
-        def call(outcome: Dict[str, Any]) -> None:
-            if "code" in outcome:
-                self.refuse(header, outcome["code"], outcome.get("message", ""))
-            else:
-                self.box.send({"op": op, "id": header.get("id"), **outcome})
-
-        return call
-
 
 _OPS: Dict[str, Op] = {
     "hello": Agent.hello,
@@ -246,13 +183,6 @@ _OPS: Dict[str, Op] = {
     "cancel": Agent.cancel,
     "peek": Agent.peek,
     "start": Agent.start,
-    "open": Agent.open,
-    "pack": Agent.pack,
-    "unpack": Agent.unpack,
-    "stat": Agent.stat,
-    "list": Agent.list,
-    "mkdir": Agent.mkdir,
-    "remove": Agent.remove,
 }
 
 

@@ -65,51 +65,6 @@ def test_a_full_disk_is_told(agent: AgentProcess) -> None:
     assert (header["op"], header["code"]) == ("error", "too_large")
 
 
-def test_open_gives_a_descriptor_of_a_regular_file(agent: AgentProcess, tmp_path: Path) -> None:
-    """For reading and writing of any size, without the agent in between."""
-    agent.send("open", path=f"{tmp_path}/new/file", mode="w", perm=0o640, parents=True)
-    header, _, fds = agent.receive()
-    os.write(fds[0], b"content")
-    os.close(fds[0])
-    agent.send("open", path=f"{tmp_path}/new/file", mode="a")
-    _, _, fds = agent.receive()
-    os.write(fds[0], b" and more")
-    os.close(fds[0])
-    agent.send("open", path=f"{tmp_path}/new/file", mode="r")
-    opened, _, fds = agent.receive()
-
-    assert (header["op"], opened["size"], opened["perm"]) == ("opened", 16, 0o640)
-    assert os.read(fds[0], 100) == b"content and more"
-    os.close(fds[0])
-
-
-def test_open_refuses_what_is_not_there_and_unknown_modes(agent: AgentProcess, tmp_path: Path) -> None:
-    """With the code that says which."""
-    assert agent.ask("open", path=f"{tmp_path}/none", mode="r")["code"] == "not_found"
-    assert agent.ask("open", path=f"{tmp_path}/a/b", mode="w")["code"] == "not_found"
-    assert agent.ask("open", path="a\0b", mode="r")["code"] == "bad_path"
-    assert agent.ask("open", path=f"{tmp_path}/none", mode="r+")["code"] == "bad_request"
-    assert agent.ask("open")["code"] == "bad_request"
-
-
-def test_stat_list_mkdir_and_remove(agent: AgentProcess, tmp_path: Path) -> None:
-    """Plain data about plain files."""
-    assert agent.ask("mkdir", path=f"{tmp_path}/a/b")["op"] == "done"
-    (tmp_path / "a" / "file").write_bytes(b"12345")
-    (tmp_path / "a" / "link").symlink_to("nowhere")
-    listed = agent.ask("list", path=f"{tmp_path}/a")
-    about = agent.ask("stat", path=f"{tmp_path}/a/file")
-
-    assert [(e["name"], e["type"]) for e in listed["entries"]] == [("b", "dir"), ("file", "file"), ("link", "link")]
-    assert (about["type"], about["size"], listed["truncated"]) == ("file", 5, False)
-    assert agent.ask("stat", path=f"{tmp_path}/a/link")["type"] == "link"
-    assert agent.ask("stat", path=f"{tmp_path}/a/none")["code"] == "not_found"
-    assert agent.ask("remove", path=f"{tmp_path}/a/link")["op"] == "done"
-    assert agent.ask("remove", path=f"{tmp_path}/a/link")["code"] == "not_found"
-    assert agent.ask("remove", path=f"{tmp_path}/a")["op"] == "done"
-    assert not (tmp_path / "a").exists()
-
-
 def test_a_long_list_is_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A folder of a million files must not hold up the agent."""
     monkeypatch.setattr(filing, "LIST_LIMIT", 3)
