@@ -146,6 +146,8 @@ class ScriptStyle:
         if not callable(check):
             raise SpecError("the tests define no check(candidate)")
         entry = self._spec["entry"]
+        if entry.split(".")[0] not in namespace:
+            raise NameError(entry)
         candidate = namespace[entry.split(".")[0]]
         for part in entry.split(".")[1:]:
             candidate = getattr(candidate() if isinstance(candidate, type) else candidate, part)

@@ -9,6 +9,8 @@ from typing import Any, Callable, Dict, List, NoReturn, Optional, Set
 
 from . import calls, failures, loading, plain
 
+LOAD_CPU_S = 5.0  # for imports, on top of what a call may use
+
 
 class CandidatePeer(calls.Peer):
     """Answers about one loaded program. Whatever it lends stays alive until the process ends."""
@@ -25,7 +27,7 @@ class CandidatePeer(calls.Peer):
 
     def load(self) -> None:
         """Load the program and tell what the names asked for are."""
-        loading.limit_cpu(self._program.cpu_s)
+        loading.limit_cpu(self._program.cpu_s + LOAD_CPU_S)
         try:
             self._module = self._program.load()
             found = {name: loading.kind_of(self._module, name) for name in self._names()}

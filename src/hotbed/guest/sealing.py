@@ -17,6 +17,7 @@ from . import calls, failures, plain, proxies
 
 SLOW_S = 0.02
 TICK_S = 0.05
+LOAD_WALL_S = 10.0
 CALL_LIMIT = 1_000_000
 
 
@@ -47,10 +48,10 @@ class Patience:
         self._deadline = 0.0
         self._told = False
 
-    def begin(self) -> None:
+    def begin(self, extra_s: float = 0.0) -> None:
         """A call starts."""
         self._started = time.monotonic()
-        self._deadline = self._started + self._wall_s
+        self._deadline = self._started + self._wall_s + extra_s
 
     def wait(self, received: int) -> None:
         """Called while an answer is not there yet."""
@@ -124,8 +125,11 @@ class JudgePeer(calls.Peer):
         raise self.over from None
 
     def loaded(self) -> Dict[str, Any]:
-        """Wait until the candidate has loaded; what each name asked for is. Raises what the candidate's code raised."""
-        self._patience.begin()
+        """Wait until the candidate has loaded; what each name asked for is. Raises what the candidate's code raised.
+
+        Loading may take longer than a call: imports are part of it.
+        """
+        self._patience.begin(extra_s=LOAD_WALL_S)
         try:
             head, lines = self.read()
             if head[0] != 0 or head[1] == "q":
@@ -217,6 +221,7 @@ class JudgePeer(calls.Peer):
         """A callback: only on what was lent, only what its kind allows."""
         if type(target) is not int or not 0 <= target < len(self._lent) or self._depth == 0:
             raise calls.Broken("a question about nothing that was lent")
+        self._patience.wait(0)  # one callback after another is no answer either
         value = self._lent[target]
         allowed = _CALLBACKS[_kind(value)].get(op)
         if allowed is None:

@@ -86,6 +86,13 @@ def test_whose_fault_it_is(tests: str, code: str, status: str) -> None:
     assert result.status == status and (result.reward is None) == (status == "spec_error")
 
 
+def test_check_of_a_function_that_is_not_there_is_the_candidates_fault() -> None:
+    """And says what is missing."""
+    result = graded("def check(candidate):\n    assert candidate(1)\n", "x = 1", style="check", entry="solve")
+
+    assert (result.reward, result.status) == (0.0, "candidate_error") and "solve" in result.reason
+
+
 def test_support_that_fails_is_the_specs_fault() -> None:
     """Before any candidate is asked."""
     assert graded("assert solve(1)", support="1 / 0").status == "spec_error"

@@ -27,6 +27,8 @@ def reach(f, name): return getattr(f, name)
 def leave(): import os; os._exit(0)
 def sleep(s): import time; time.sleep(s)
 def inside(f): return [f(i) for i in range(3)]
+def endless(f):
+    while True: f(0)
 """
 
 
@@ -110,6 +112,13 @@ def test_sleeping_ends_at_the_wall_limit() -> None:
         with pytest.raises(sealing.Over) as caught:
             run(peer, "sleep", 60)
     assert caught.value.status == "timeout" and time.monotonic() - started < 3
+
+
+def test_endless_callbacks_end_at_the_wall_limit() -> None:
+    """They keep the channel busy, and are no answer."""
+    with asked(CODE, wall_s=0.3) as peer:
+        with pytest.raises(sealing.Over, match="no answer"):
+            run(peer, "endless", lambda x: x)
 
 
 def test_waiting_for_a_cpu_extends_the_wall_limit() -> None:
