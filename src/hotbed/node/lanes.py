@@ -102,7 +102,7 @@ class LaneConnection:
         if type(pool_id) is not str or type(token) is not str or type(indices) is not list:
             raise InvalidRequest("a request for lanes names a pool, its token and workers")
         pool = self._pools.get_with(pool_id, token)
-        if len(set(indices)) != len(indices) or any(type(i) is not int or not 0 <= i < pool.request.n for i in indices):
+        if any(type(i) is not int or not 0 <= i < pool.request.n for i in indices) or len(set(indices)) < len(indices):
             raise InvalidRequest(f"workers are different numbers from 0 to {pool.request.n - 1}")
         return pool, indices
 

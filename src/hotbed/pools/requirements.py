@@ -110,4 +110,4 @@ def set_key(lines: list[str]) -> str:
 def top_level_names(target: Path) -> tuple[str, ...]:
     """The modules and packages of an installed set."""
     names = {path.name.partition(".")[0] for path in target.iterdir() if path.suffix in (".py", ".so", "")}
-    return tuple(sorted(name for name in names if name.isidentifier() and name != "bin"))
+    return tuple(sorted(name for name in names if name.isidentifier() and name not in ("bin", "__pycache__")))
