@@ -60,8 +60,9 @@ class Isolator:
             self._join(network, cgroups)
             self._mount(box["limits"])
             self._move_root()
-            self._limit(box)
+            self._name(box["hostname"])
             self._become_nobody()
+            self._limit(box)
             self._give_up_rights()
         except (OSError, ValueError, OverflowError) as error:
             raise Failed(f"{self.stage}: {error}") from None
@@ -71,6 +72,7 @@ class Isolator:
         self._join(network, ())
         self._mount(box["limits"])
         self._move_root()
+        self._name(box["hostname"])
         self._limit(box)
 
     def _join(self, network: int, cgroups: Sequence[int]) -> None:
@@ -104,9 +106,18 @@ class Isolator:
         kernel.mount(b".", b"/", None, kernel.MS_MOVE, None)
         os.chroot(".")
 
+    def _name(self, hostname: str) -> None:
+        self.stage = "hostname"
+        kernel.call(filters.USED_BY_ISOLATION["sethostname"], hostname.encode(), len(hostname))
+
     def _limit(self, box: Dict[str, Any]) -> None:
+        """After the user namespace is made, for two reasons.
+
+        A namespace hands the RLIMIT_NPROC of its maker up: it would hold all sandboxes of the template together
+        (kernel/ucount.c, is_rlimit_overlimit). And a fork still holds what its template has open, which may be more
+        than a sandbox may open.
+        """
         self.stage = "limits"
-        kernel.call(filters.USED_BY_ISOLATION["sethostname"], box["hostname"].encode(), len(box["hostname"]))
         for kind, value in rlimits(box):
             resource.setrlimit(kind, (value, value))
 

@@ -51,11 +51,13 @@ def run(args: argparse.Namespace) -> int:
 def attack(output: Output) -> list[Verdict]:
     """Run the abuse table on a backend of its own, telling each verdict as it comes."""
     import asyncio
+    import tempfile
 
     from hotbed.runtime.backends.fork import ForkBackend, ForkSettings
     from hotbed.runtime.selfcheck import table
 
-    backend = ForkBackend(ForkSettings())  # it forks its launcher, so it is made before the event loop
+    # The backend forks its launcher, so it is made before the event loop.
+    backend = ForkBackend(ForkSettings(run_dir=tempfile.gettempdir()))
 
     async def attempts() -> list[Verdict]:
         verdicts = []
