@@ -1,0 +1,71 @@
+"""The doctor's checks: each tries the thing, and a failed one says what to do."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from hotbed.runtime import probe
+from hotbed.runtime.linux.cgroups import Layout
+from hotbed.runtime.probe import Check
+
+
+def test_checks_cover_what_isolation_needs() -> None:
+    """On a host that runs this suite they all hold."""
+    found = {check.name: check for check in probe.checks()}
+
+    assert {"user namespaces", "pid namespaces", "network namespaces", "seccomp filters", "cgroups"} <= set(found)
+    assert all(check.ok for check in found.values() if check.needed), [c for c in found.values() if not c.ok]
+    assert probe.isolation_of(list(found.values())) == "fork"
+
+
+def test_nothing_is_isolated_when_one_needed_check_fails() -> None:
+    """Never a little."""
+    checks = [Check(name="a", ok=True), Check(name="b", ok=False)]
+
+    assert probe.isolation_of(checks) == "none"
+    assert probe.isolation_of([Check(name="a", ok=True), Check(name="b", ok=False, needed=False)]) == "fork"
+
+
+def test_failing_check_tells_the_kernels_words_and_the_hint() -> None:
+    """From the child in which it was tried."""
+
+    def refuse() -> None:
+        raise PermissionError(1, "Operation not permitted")
+
+    check = probe._try("thing", refuse, hint="allow it")
+
+    assert (check.ok, check.detail, check.hint) == (False, "Operation not permitted", "allow it")
+
+
+def test_child_that_dies_is_a_failed_check() -> None:
+    """A filter may kill instead of refusing."""
+    assert not probe._try("thing", lambda: os.kill(os.getpid(), 9)).ok
+
+
+@pytest.mark.parametrize(
+    ("knob", "value", "word"),
+    [
+        ("_APPARMOR", "1", "apparmor_restrict_unprivileged_userns=0"),
+        ("_CLONE_SYSCTL", "0", "unprivileged_userns_clone=1"),
+        ("_MOST_USER_NAMESPACES", "0", "max_user_namespaces"),
+    ],
+)
+def test_hint_names_the_knob(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, knob: str, value: str, word: str) -> None:
+    """Each distribution has its own."""
+    for name in ("_APPARMOR", "_CLONE_SYSCTL", "_MOST_USER_NAMESPACES"):
+        monkeypatch.setattr(probe, name, str(tmp_path / name))
+    (tmp_path / knob).write_text(value + "\n")
+
+    assert word in probe.user_namespace_hint()
+
+
+def test_report_says_what_holds_the_limits() -> None:
+    """rlimits are a lesser promise, and are told as such."""
+    limited = probe.report(Layout(kind="v1", controllers={"memory": Path("/x")}))
+    unlimited = probe.report(Layout(kind="none", missing={"memory": "not writable"}))
+
+    assert limited["limits"]["memory"] == "cgroup" and limited["limits"]["cpu"] == "none"
+    assert "rlimit" in unlimited["limits"]["memory"] and unlimited["missing"] == {"memory": "not writable"}

@@ -1,0 +1,212 @@
+"""A sandbox as the node drives it, with an agent that the test plays: good, slow, lying, dying."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+
+from hotbed.errors import FileMissing, ProtocolError, SandboxFailed, SandboxGone
+from hotbed.guest import frames
+from hotbed.runtime.base import ExecRequest, Limits
+from hotbed.runtime.sandboxes import ForkBox
+from hotbed.runtime.templates import Ended
+
+RESULT = {"op": "result", "status": "ok", "exit_code": 0, "stdout": 0, "stderr": 0}
+CODE = ExecRequest(kind="code", program=b"pass", timeout_s=5.0)
+
+
+class Agent:
+    """The other end, and the template that it came from."""
+
+    def __init__(self, sock: socket.socket) -> None:
+        sock.settimeout(5)
+        self.connection = frames.Connection(sock)
+        self.killed: list[int] = []
+
+    def kill_box(self, box_id: int) -> None:
+        """As a template would be asked to."""
+        self.killed.append(box_id)
+
+    async def receive(self) -> tuple[frames.Header, bytes, list[int]]:
+        """The next request."""
+        return await asyncio.get_running_loop().run_in_executor(None, self.connection.receive)
+
+    async def answer(self, header: dict[str, Any], body: bytes = b"", fds: tuple[int, ...] = ()) -> frames.Header:
+        """Answer the next request; what it was."""
+        asked, _, came = await self.receive()
+        for fd in came:
+            os.close(fd)
+        self.connection.send({**header, "id": asked.get("id")}, body, fds)
+        return asked
+
+
+def boxed(test: Callable[[ForkBox, Agent], Awaitable[None]]) -> None:
+    """Run a test with a sandbox and its agent."""
+
+    async def run() -> None:
+        ours, theirs = socket.socketpair()
+        with theirs:
+            agent = Agent(theirs)
+            box = ForkBox(5, ours, agent, limits=Limits(output_bytes=1000), slot=None)
+            await test(box, agent)
+            box.on_process_end(Ended(status=9, reason="over"))
+
+    asyncio.run(run())
+
+
+def test_exec_is_answered_by_its_id() -> None:
+    """Two at once do not mix."""
+
+    async def test(box: ForkBox, agent: Agent) -> None:
+        both = asyncio.gather(box.exec(CODE), box.exec(CODE))
+        one, two = (await agent.receive())[0], (await agent.receive())[0]
+        for asked, text in ((two, b"second"), (one, b"first")):
+            done = {**RESULT, "id": asked["id"], "stdout": len(text), "order": [[1, len(text)]]}
+            agent.connection.send(done, text)
+
+        assert [outcome.stdout for outcome in await both] == [b"first", b"second"]
+
+    boxed(test)
+
+
+def test_error_answer_is_an_exception_and_the_sandbox_lives() -> None:
+    """A missing file is nobody's fault."""
+
+    async def test(box: ForkBox, agent: Agent) -> None:
+        asked = asyncio.gather(box.open("/work/x", "r"), return_exceptions=True)
+        await agent.answer({"op": "error", "code": "not_found", "message": "no file"})
+
+        assert isinstance((await asked)[0], FileMissing)
+        assert box.is_alive() and agent.killed == []
+
+    boxed(test)
+
+
+def test_lie_costs_the_liar_its_sandbox() -> None:
+    """Killed at once; whoever waits gets a typed error."""
+
+    async def test(box: ForkBox, agent: Agent) -> None:
+        asked = asyncio.gather(box.exec(CODE), return_exceptions=True)
+        await agent.answer({**RESULT, "status": "splendid"})
+
+        assert isinstance((await asked)[0], ProtocolError)
+        assert not box.is_alive() and agent.killed == [5]
+        with pytest.raises(ProtocolError):
+            await box.exec(CODE)
+
+    boxed(test)
+
+
+def test_silent_agent_is_given_up_after_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its own limit, and then our patience."""
+    monkeypatch.setattr("hotbed.runtime.execs.patience_s", lambda request: 0.05)
+
+    async def test(box: ForkBox, agent: Agent) -> None:
+        with pytest.raises(SandboxFailed, match="no answer"):
+            await box.exec(CODE)
+
+        assert agent.killed == [5]
+
+    boxed(test)
+
+
+def test_end_of_the_agent_ends_what_waits() -> None:
+    """At once, and everything after it."""
+
+    async def test(box: ForkBox, agent: Agent) -> None:
+        asked = asyncio.gather(box.exec(CODE), return_exceptions=True)
+        await agent.receive()
+        agent.connection.close()
+
+        assert isinstance((await asked)[0], SandboxGone)
+        with pytest.raises(SandboxGone):
+            await box.ready()
+
+    boxed(test)
+
+
+def test_failed_isolation_is_told_as_such() -> None:
+    """With the stage, from before any agent ran."""
+
+    async def test(box: ForkBox, agent: Agent) -> None:
+        agent.connection.send({"op": "error", "code": "isolation_failed", "message": "tmpfs: no memory"})
+
+        with pytest.raises(SandboxFailed, match="tmpfs: no memory"):
+            await box.ready()
+
+    boxed(test)
+
+
+def test_ready_is_told_by_hello_or_by_birth() -> None:
+    """A spare says it by itself; `fork_time_ms` comes with it."""
+
+    async def test(box: ForkBox, agent: Agent) -> None:
+        waiting = asyncio.gather(box.ready())
+        assert (await agent.receive())[0]["op"] == "hello"
+        agent.connection.send({"op": "hello", "ready_ns": box.asked_ns + 2_000_000})
+        await waiting
+
+        assert box.is_born() and box.fork_time_ms == 2.0
+        await box.ready()
+
+    boxed(test)
+
+
+def test_descriptor_that_is_no_file_of_the_sandbox_is_refused() -> None:
+    """A pipe would block its reader."""
+
+    async def test(box: ForkBox, agent: Agent) -> None:
+        reader, writer = os.pipe()
+        asked = asyncio.gather(box.open("/work/x", "r"), return_exceptions=True)
+        await agent.answer({"op": "opened", "size": 1}, fds=(reader,))
+        os.close(reader)
+        os.close(writer)
+
+        assert isinstance((await asked)[0], ProtocolError)
+
+    boxed(test)
+
+
+def test_streamed_output_arrives_in_order_before_the_result() -> None:
+    """However slow the one who watches is."""
+    seen: list[tuple[int, bytes]] = []
+
+    async def collect(stream: int, data: bytes) -> None:
+        await asyncio.sleep(0)
+        seen.append((stream, data))
+
+    async def test(box: ForkBox, agent: Agent) -> None:
+        asked = asyncio.gather(box.exec(CODE, collect))
+        name = (await agent.receive())[0]["id"]
+        for number in range(200):
+            agent.connection.send({"op": "output", "id": name, "fd": 1 + number % 2}, b"%d" % number)
+            await asyncio.sleep(0)
+        agent.connection.send({**RESULT, "id": name})
+        await asked
+
+        assert seen == [(1 + number % 2, b"%d" % number) for number in range(200)]
+
+    boxed(test)
+
+
+def test_kill_returns_when_its_process_is_reaped() -> None:
+    """And again, at once."""
+
+    async def test(box: ForkBox, agent: Agent) -> None:
+        killing = asyncio.gather(box.kill())
+        await asyncio.sleep(0.01)
+        assert not killing.done() and agent.killed == [5]
+
+        box.on_process_end(Ended(status=9, reason="killed by signal 9", cpu_us=7))
+        await killing
+        await box.kill()
+
+        assert box.usage is not None and box.usage.cpu_us == 7
+        assert await box.wait_gone() == "killed by signal 9"
+
+    boxed(test)
