@@ -131,6 +131,7 @@ class Node:
                 "leases": len(self.leases),
                 "sessions": len(self.sessions),
                 "pools": len(self.pools),
+                "boltz_slots": self.pools.slots.total,
                 "boltz_slots_free": self.pools.slots.free,
                 "running": self.admission.running,
                 "queued": self.admission.queued,

@@ -8,8 +8,10 @@ from __future__ import annotations
 import atexit
 import os
 import threading
+from dataclasses import replace
 
-from hotbed.errors import Draining, InvalidRequest, NodeUnavailable
+from hotbed.errors import BoltzUnavailable, Draining, InvalidRequest, NodeUnavailable
+from hotbed.sdk import calls
 from hotbed.sdk.addresses import Address, parse_url
 from hotbed.sdk.client import AnyClient, AsyncClient, Client
 from hotbed.sdk.embedded import local_node, running_node
@@ -19,13 +21,20 @@ from hotbed.sdk.transport import Link, close_all
 _LOCAL_TRIES = 5
 
 
-def connect(url: str | None = None, *, api_key: str | None = None, unix_socket: str | None = None) -> Client:
+def connect(
+    url: str | None = None,
+    *,
+    api_key: str | None = None,
+    unix_socket: str | None = None,
+    boltz_slots: int | None = None,
+) -> Client:
     """A client of the node that the arguments or the environment name, or of this user's own, started if need be.
 
-    The client holds a lease: what is made through it ends when it is closed or its process ends. Raises
-    `NodeUnavailable` when no node answers, and `IsolationUnavailable` when this host cannot run one.
+    The client holds a lease: what is made through it ends when it is closed or its process ends. A node that is started
+    gets `boltz_slots`. Raises `NodeUnavailable` when no node answers, `IsolationUnavailable` when this host cannot run
+    one, and `BoltzUnavailable` when the one that runs has fewer slots.
     """
-    return Client(_open_link(url, api_key=api_key, unix_socket=unix_socket))
+    return Client(_open_link(url, api_key=api_key, unix_socket=unix_socket, boltz_slots=boltz_slots))
 
 
 def connect_if_running() -> Client | None:
@@ -36,22 +45,44 @@ def connect_if_running() -> Client | None:
 
 
 async def aconnect(
-    url: str | None = None, *, api_key: str | None = None, unix_socket: str | None = None
+    url: str | None = None,
+    *,
+    api_key: str | None = None,
+    unix_socket: str | None = None,
+    boltz_slots: int | None = None,
 ) -> AsyncClient:
     """`connect` for asyncio."""
     import asyncio  # not for those who do not use it
 
-    return AsyncClient(await asyncio.to_thread(_open_link, url, api_key=api_key, unix_socket=unix_socket))
+    link = await asyncio.to_thread(_open_link, url, api_key=api_key, unix_socket=unix_socket, boltz_slots=boltz_slots)
+    return AsyncClient(link)
 
 
-def _open_link(url: str | None, *, api_key: str | None, unix_socket: str | None) -> Link:
-    settings = Settings.from_environment()
+def _open_link(
+    url: str | None, *, api_key: str | None, unix_socket: str | None, boltz_slots: int | None = None
+) -> Link:
+    wanted = boltz_slots or 0
+    if type(wanted) is not int or wanted < 0:
+        raise InvalidRequest(f"boltz_slots must be a whole number, not {boltz_slots!r}")
+    settings = replace(Settings.from_environment(), boltz_slots=wanted)
     address = chosen_address(settings, url=url, unix_socket=unix_socket)
     key = api_key or settings.api_key
     atexit.register(close_all)
-    if address is not None:
-        return _hold(Link(address, api_key=key))
-    return _hold_local(settings, key)
+    link = _hold(Link(address, api_key=key)) if address is not None else _hold_local(settings, key)
+    if wanted:
+        _check_slots(link, wanted)
+    return link
+
+
+def _check_slots(link: Link, wanted: int) -> None:
+    """Refuse a node that was started with fewer Boltz slots."""
+    found = link.send(calls.stats()).get("node", {}).get("boltz_slots", 0)
+    if found < wanted:
+        link.close()
+        raise BoltzUnavailable(
+            f"the node at {link.address} has {found} Boltz slots, not {wanted}",
+            hint="it was started by somebody else: end its clients first, or `hotbed node --boltz-slots K`",
+        )
 
 
 def chosen_address(settings: Settings, *, url: str | None, unix_socket: str | None) -> Address | None:

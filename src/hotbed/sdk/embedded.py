@@ -86,7 +86,7 @@ def local_node(settings: Settings) -> Address:
     place.prepare()
     with _turn(place.start_lock):
         if not answers(address):
-            start_node(place)
+            start_node(place, boltz_slots=settings.boltz_slots)
     return address
 
 
@@ -119,7 +119,7 @@ def _turn(path: str) -> Iterator[None]:
         os.close(lock)
 
 
-def start_node(place: NodePlace) -> None:
+def start_node(place: NodePlace, *, boltz_slots: int = 0) -> None:
     """Start a node and wait until it serves. Raises what kept it from doing so."""
     if not sys.executable:
         raise NodeUnavailable(
@@ -129,7 +129,7 @@ def start_node(place: NodePlace) -> None:
     ready, theirs = map(_move_up, os.pipe())
     try:
         try:
-            pid = _spawn(place, theirs)
+            pid = _spawn(place, theirs, boltz_slots)
         finally:
             os.close(theirs)
         line = _wait_line(ready, START_TIMEOUT_S)
@@ -139,9 +139,10 @@ def start_node(place: NodePlace) -> None:
     _check_ready(line, place)
 
 
-def _spawn(place: NodePlace, ready_fd: int) -> int:
+def _spawn(place: NodePlace, ready_fd: int, boltz_slots: int) -> int:
     root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
     argv = [sys.executable, "-c", _BOOT, root, "node", "--embedded", "--socket", place.socket, "--ready-fd", "3"]
+    argv += ["--boltz-slots", str(boltz_slots)] if boltz_slots else []
     log = _move_up(os.open(place.log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600))
     try:
         return os.posix_spawn(

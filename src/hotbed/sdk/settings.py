@@ -15,6 +15,7 @@ class Settings:
     runtime_dir: str | None = None
     xdg_runtime_dir: str | None = None
     no_color: bool = False
+    boltz_slots: int = 0
 
     @classmethod
     def from_environment(cls) -> Settings:

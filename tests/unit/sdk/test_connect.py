@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from hotbed.errors import Draining, InvalidRequest, NodeUnavailable
+from hotbed.errors import BoltzUnavailable, Draining, InvalidRequest, NodeUnavailable
 from hotbed.sdk import connect as module
 from hotbed.sdk.addresses import Address
 from hotbed.sdk.connect import alink_of, chosen_address, connect, connect_if_running, link_of
@@ -100,3 +100,11 @@ def test_looking_finds_what_runs(node_socket: str, monkeypatch: pytest.MonkeyPat
 
     assert client is not None
     client.close()
+
+
+def test_a_running_node_with_too_few_boltz_slots_is_refused(node_socket: str) -> None:
+    """Rather than at the first boltz pool; and nothing of the client is left."""
+    with pytest.raises(BoltzUnavailable, match="has 0 Boltz slots, not 2"):
+        connect(unix_socket=node_socket, boltz_slots=2)
+    with pytest.raises(InvalidRequest, match="whole number"):
+        connect(unix_socket=node_socket, boltz_slots=-1)
