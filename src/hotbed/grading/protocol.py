@@ -2,8 +2,8 @@
 
 For one group of siblings with one sealed spec the node
 
-1. forks one sandbox per candidate, fresh, and starts the guest program `candidate` in it (`CANDIDATE_CONFIG`);
-2. forks one sandbox for the judge and starts the guest program `judge` in it (`JUDGE_CONFIG`), from a template that
+1. forks one sandbox per candidate, fresh, and starts the guest program `candidate` in it (`program_config`);
+2. forks one sandbox for the judge and starts the guest program `judge` in it (same config), from a template that
 need
    not be the candidates'; these templates may be shared, for neither holds anything of a spec;
 3. connects each candidate's channel to the judge directly: the candidate gets one end of an AF_UNIX SOCK_STREAM
@@ -28,8 +28,6 @@ from hotbed.grading.programs import StdioReward
 from hotbed.grading.specs import PropertyReward, UnitTestReward
 from hotbed.grading.verdicts import GradeResult, result_of
 
-CANDIDATE_CONFIG: Mapping[str, Any] = {}
-JUDGE_CONFIG: Mapping[str, Any] = {}
 GROUP_LIMIT = 250  # descriptors in one frame: SCM_MAX_FD is 253
 
 Sealed = UnitTestReward | PropertyReward
@@ -41,6 +39,14 @@ class CandidateCode:
 
     code: str
     files: Mapping[str, str] = field(default_factory=dict)
+
+
+def program_config(lane: int | None = None, cpus: Sequence[int] = ()) -> dict[str, Any]:
+    """The config of both programs. With a lane, a group shares one CPU, which about halves the cost of a call.
+
+    Not for candidates that are to use several CPUs.
+    """
+    return {} if lane is None or not cpus else {"cpu": cpus[lane % len(cpus)]}
 
 
 def candidate_of(value: str | Mapping[str, str] | CandidateCode, spec: Sealed) -> CandidateCode:

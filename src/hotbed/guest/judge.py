@@ -33,6 +33,7 @@ import time
 from typing import Any, Dict, List
 
 from . import frames, judge_outputs
+from .candidate import share_cpu
 from .judge_candidate import Candidate
 from .judge_worker import work
 
@@ -40,7 +41,8 @@ GRACE_S = 5.0
 
 
 def main(channel: socket.socket, config: Dict[str, Any]) -> None:
-    """Judge one job after another until the node closes its end."""
+    """Judge one job after another until the node closes its end. `config["cpu"]` as in `candidate.main`."""
+    share_cpu(config)
     node = frames.Connection(channel)
     while True:
         try:

@@ -16,6 +16,7 @@ from hotbed.grading.protocol import (
     check_frame,
     deadline_s,
     job_frame,
+    program_config,
     read_checked,
     read_verdict,
     usage_frame,
@@ -70,6 +71,12 @@ def test_a_verdict_is_read() -> None:
     assert read_verdict(header, SPEC, 2)[0] == 1 and read_verdict(header, SPEC, 2)[1].reward == 1.0
     assert usage_frame({"op": "usage", "id": "j", "index": 1}, 0.5)["waited_s"] == 0.5
     assert deadline_s(SPEC, 8) > 2 * SPEC.limits.candidate_wall_s
+
+
+def test_a_lane_is_a_cpu() -> None:
+    """Round and round; none unless asked for."""
+    assert [program_config(lane, [0, 2]) for lane in range(3)] == [{"cpu": 0}, {"cpu": 2}, {"cpu": 0}]
+    assert program_config() == {} == program_config(1)
 
 
 def test_checkers_are_asked_and_read() -> None:

@@ -63,6 +63,18 @@ def test_sessions_share_no_state_and_say_how_they_ended() -> None:
     host.close()
 
 
+def test_it_shares_a_cpu_where_there_is_one() -> None:
+    """A CPU that is not there is no reason not to run."""
+    before = os.sched_getaffinity(0)
+    try:
+        candidate.share_cpu({"cpu": 100_000})
+        assert os.sched_getaffinity(0) == before
+        candidate.share_cpu({"cpu": min(before)})
+        assert os.sched_getaffinity(0) == {min(before)}
+    finally:
+        os.sched_setaffinity(0, before)
+
+
 def test_it_ends_with_its_judge() -> None:
     """Nothing waits for ever."""
     host = Host()
