@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hotbed.errors import TemplateFailed
-from hotbed.guest import kernel
+from hotbed.guest import frames, kernel
 
 log = logging.getLogger(__name__)
 
@@ -26,6 +26,7 @@ _MESSAGE_LIMIT = 1 << 16
 _BATCH_BYTES = 48 << 10
 _BATCH_FDS = 200
 _LOG_TAIL = 4000
+_ONE_FD = socket.CMSG_SPACE(4)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,12 +62,14 @@ class TemplateProcess:
         self._boxes: dict[int, Callable[[Ended], None]] = {}
         self._ready: asyncio.Future[Mapping[str, Any]] = self._loop.create_future()
         self.gone: asyncio.Future[str] = self._loop.create_future()
+        self._witness: asyncio.Future[int] | None = None
         self.pid = 0
         self._last_words = ""
         control.setblocking(False)
         self._loop.add_reader(control.fileno(), self._on_readable)
 
-    def __len__(self) -> int:
+    def boxes(self) -> int:
+        """How many sandboxes of it are alive or asked for."""
         return len(self._boxes)
 
     def is_alive(self) -> bool:
@@ -100,6 +103,13 @@ class TemplateProcess:
         if not self._flushing:
             self._flushing = True
             self._loop.call_soon(self._flush)
+
+    async def witness(self) -> int:
+        """A pidfd of the fork of it that never runs, made on first use. The caller closes it."""
+        if self._witness is None:
+            self._witness = self._loop.create_future()
+            self._control.send(b'{"op":"witness"}')
+        return os.dup(await asyncio.shield(self._witness))
 
     def kill_box(self, box_id: int) -> None:
         """SIGKILL one sandbox's pid 1, and with it everything in it."""
@@ -166,15 +176,19 @@ class TemplateProcess:
     def _on_readable(self) -> None:
         for _ in range(64):
             try:
-                data = self._control.recv(_MESSAGE_LIMIT)
+                data, ancillary, _, _ = self._control.recvmsg(_MESSAGE_LIMIT, _ONE_FD, socket.MSG_CMSG_CLOEXEC)
             except BlockingIOError:
                 return
             except OSError:
-                data = b""
+                data, ancillary = b"", []
             if not data:
                 self._end("it exited")
                 return
-            self._on_message(json.loads(data))
+            message = json.loads(data)
+            if message["op"] == "witness":
+                self._on_witness(frames.unpack_fds(ancillary))
+            else:
+                self._on_message(message)
 
     def _on_message(self, message: Mapping[str, Any]) -> None:
         op = message["op"]
@@ -190,6 +204,10 @@ class TemplateProcess:
         elif op == "broken" and not self._ready.done():
             self._ready.set_exception(TemplateFailed(f"the template could not be warmed:\n{message['message']}"))
 
+    def _on_witness(self, fds: Sequence[int]) -> None:
+        if self._witness is not None and not self._witness.done():
+            self._witness.set_result(fds[0])
+
     def _box_ended(self, box_id: int, ended: Ended) -> None:
         on_end = self._boxes.pop(box_id, None)
         if on_end is not None:
@@ -202,6 +220,7 @@ class TemplateProcess:
         self.gone.set_result(reason)
         self._loop.remove_reader(self._control.fileno())
         self._control.close()
+        self._end_witness()
         if not self._ready.done():
             self._ready.set_exception(TemplateFailed(f"the template ended before it was ready\n{self.log_tail()}"))
             self._ready.exception()  # also when nobody waits for it
@@ -215,6 +234,17 @@ class TemplateProcess:
         for on_end in boxes.values():
             on_end(Ended(status=None, reason=f"its template has ended: {reason}"))
         os.close(self._log_fd)
+
+
+    def _end_witness(self) -> None:
+        if self._witness is None:
+            return
+        if self._witness.done() and not self._witness.exception():
+            os.close(self._witness.result())
+        elif not self._witness.done():
+            self._witness.set_exception(TemplateFailed("the template has ended"))
+            self._witness.exception()  # also when nobody waits for it
+        self._witness = None
 
 
 def describe_status(status: int) -> str:

@@ -67,7 +67,7 @@ def test_spawns_of_one_turn_travel_in_one_message() -> None:
             os.close(fd)
 
         assert [(box["id"], box["fds"]) for box in message["boxes"]] == [(1, 1), (2, 1), (3, 1)]
-        assert len(fds) == 3 and len(process) == 3
+        assert len(fds) == 3 and process.boxes() == 3
 
     with_template(test)
 

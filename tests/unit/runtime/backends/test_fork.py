@@ -1,0 +1,221 @@
+"""The fork backend as a whole: spares, restarts, retirement, and that nothing is left of it, however it ended."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import pytest
+
+from hotbed.errors import SandboxGone, TemplateFailed
+from hotbed.runtime.backends.fork import ForkBackend, ForkSettings, ForkTemplate
+from hotbed.runtime.base import BoxRequest, ExecRequest, Limits, TemplateSpec
+from hotbed.runtime.linux import cgroups
+from hotbed.runtime.selfcheck.bench import below
+
+SPEC = TemplateSpec(name="python", programs=())
+# What a node that is about to be killed does: one sandbox with a daemon, and spares.
+DOOMED = """
+import asyncio, sys
+from hotbed.runtime.backends.fork import ForkBackend, ForkSettings
+from hotbed.runtime.base import BoxRequest, ExecRequest, TemplateSpec
+backend = ForkBackend(ForkSettings(spares=2, run_dir=sys.argv[1]))
+async def main():
+    await backend.start()
+    template = await backend.template(TemplateSpec(name="python", programs=()))
+    box = await template.fork(BoxRequest(use_spare=False))
+    await box.exec(ExecRequest(kind="command", program=b"(setsid sleep 1000 >/dev/null 2>&1 &)"))
+    print(template.process.pid, flush=True)
+    await asyncio.sleep(1000)
+asyncio.run(main())
+"""
+
+
+def code(source: str) -> ExecRequest:
+    """Python to run."""
+    return ExecRequest(kind="code", program=source.encode())
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    """Where a template of root's can reach its root with an id of its own."""
+    for path in (tmp_path, *tmp_path.parents[:2]):
+        if path.stat().st_uid == os.geteuid():
+            path.chmod(0o755)
+    return tmp_path
+
+
+def with_backend(
+    place: Path,
+    test: Callable[[ForkBackend, ForkTemplate], Awaitable[None]],
+    *,
+    spares: int = 0,
+    spec: TemplateSpec = SPEC,
+) -> None:
+    """Run a test on a started backend with one template."""
+    backend = ForkBackend(ForkSettings(spares=spares, networks=4, run_dir=str(place)))
+
+    async def run() -> None:
+        await backend.start()
+        try:
+            await test(backend, await backend.template(spec))
+        finally:
+            await backend.close()
+            await backend.close()
+
+    asyncio.run(run())
+
+
+async def until(condition: Callable[[], object]) -> None:
+    """Wait for something that happens soon."""
+    deadline = time.monotonic() + 10
+    while not condition():
+        assert time.monotonic() < deadline, "it did not happen"
+        await asyncio.sleep(0.005)
+
+
+def test_parked_sandbox_serves_the_request_that_fits(place: Path) -> None:
+    """Other limits, or a wish for a fresh one, mean a fork."""
+
+    async def test(backend: ForkBackend, template: ForkTemplate) -> None:
+        await template.spares.wait_parked()
+        parked = await template.fork(BoxRequest())
+        fresh = await template.fork(BoxRequest(use_spare=False))
+        other = await template.fork(BoxRequest(limits=Limits(pids=9)))
+        for box in (parked, fresh, other):
+            assert (await box.exec(code("print(1)"))).stdout == b"1\n"
+
+        assert (parked.warm_hit, fresh.warm_hit, other.warm_hit) == (True, False, False)
+        assert parked.fork_time_ms < 5 and fresh.fork_time_ms > 0
+        assert backend.stats()["warm_hits"] == 1 and backend.stats()["forks"] == 3
+
+    with_backend(place, test, spares=1)
+
+
+def test_killed_template_is_started_again(place: Path) -> None:
+    """Its sandboxes say that they are gone; the next one works."""
+
+    async def test(backend: ForkBackend, template: ForkTemplate) -> None:
+        box = await template.fork(BoxRequest())
+        await box.ready()
+        assert template.process is not None
+        os.kill(template.process.pid, signal.SIGKILL)
+
+        with pytest.raises(SandboxGone):
+            await box.exec(code("import time; time.sleep(60)"))
+        assert "template" in await box.wait_gone()
+        again = await template.fork(BoxRequest())
+        assert (await again.exec(code("print(2)"))).stdout == b"2\n"
+
+    with_backend(place, test)
+
+
+def test_preload_that_fails_shows_its_traceback(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The author of a template reads it."""
+    packages = place / "packages"
+    packages.mkdir()
+    (packages / "hotbed_broken_module.py").write_text("raise RuntimeError('broken on import')\n")
+    monkeypatch.syspath_prepend(str(packages))
+
+    async def test(backend: ForkBackend, template: ForkTemplate) -> None:
+        with pytest.raises(TemplateFailed, match="broken on import"):
+            await backend.template(TemplateSpec(name="broken", preload=("hotbed_broken_module",), programs=()))
+
+    with_backend(place, test)
+
+
+def test_preloaded_package_is_warm_and_found_by_programs_too(place: Path) -> None:
+    """numpy, with its libraries, from wherever the node has it."""
+    pytest.importorskip("numpy")
+    spec = TemplateSpec(name="n", preload=("numpy",), programs=(), env=(("OPENBLAS_NUM_THREADS", "1"),))
+
+    async def test(backend: ForkBackend, template: ForkTemplate) -> None:
+        box = await template.fork(BoxRequest())
+        warm = await box.exec(
+            code("import sys; print('numpy' in sys.modules); import numpy; print(numpy.arange(3).sum())")
+        )
+        cold = await box.exec(
+            ExecRequest(kind="command", program=b"python -c 'import numpy; print(numpy.ones(2).sum())'")
+        )
+
+        assert (warm.stdout, warm.stderr) == (b"True\n3\n", b"")
+        assert (cold.stdout, cold.stderr) == (b"2.0\n", b"")
+
+    with_backend(place, test, spec=spec)
+
+
+def test_retired_template_leaves_no_process(place: Path) -> None:
+    """Templates made for one pool end with it."""
+
+    async def test(backend: ForkBackend, template: ForkTemplate) -> None:
+        box = await template.fork(BoxRequest())
+        await box.ready()
+        assert template.process is not None
+        pid = template.process.pid
+
+        await backend.retire(SPEC)
+        await until(lambda: not Path(f"/proc/{pid}").exists())
+        with pytest.raises(SandboxGone):
+            await box.exec(code("pass"))
+        assert backend.stats()["templates"] == 0
+
+    with_backend(place, test)
+
+
+@pytest.mark.slow
+def test_many_sandboxes_leave_nothing_behind(place: Path) -> None:
+    """Descriptors, processes, groups: back to where they were."""
+
+    async def test(backend: ForkBackend, template: ForkTemplate) -> None:
+        async def one() -> None:
+            box = await template.fork(BoxRequest())
+            assert (await box.exec(code("print(1)"))).status == "ok"
+            await box.kill()
+
+        await asyncio.gather(*(one() for _ in range(8)))
+        assert template.process is not None
+        pid = template.process.pid
+        processes, descriptors = below(pid), len(os.listdir("/proc/self/fd"))
+        for _ in range(8):
+            await asyncio.gather(*(one() for _ in range(16)))
+        await until(lambda: below(pid) == processes)
+
+        slots = 6 * backend.stats()["cgroups_free"]
+        assert len(os.listdir("/proc/self/fd")) <= descriptors + slots
+        assert backend.stats()["boxes"] == backend.stats()["cgroups_used"] == 0
+
+    with_backend(place, test)
+    assert list(place.glob("hotbed-*")) == []
+
+
+@pytest.mark.slow
+def test_killed_node_leaves_no_process_and_the_next_one_sweeps_the_rest(place: Path) -> None:
+    """kill -9: no exit handler runs, the kernel's chain of parents does it."""
+    node = subprocess.Popen([sys.executable, "-c", DOOMED, str(place)], stdout=subprocess.PIPE)
+    assert node.stdout is not None
+    template = int(node.stdout.readline())
+    living = below(node.pid)
+    assert template in living and any(b"1000" in cmdline(pid) for pid in living)
+    node.kill()
+    node.communicate()
+
+    async def test(backend: ForkBackend, template: ForkTemplate) -> None:
+        await until(lambda: not [pid for pid in living if Path(f"/proc/{pid}").exists()])
+
+    with_backend(place, test)
+    assert list(place.glob("hotbed-*")) == []
+    assert [p for root in cgroups.discover().roots() for p in root.glob(f"hotbed-{node.pid}-*")] == []
+
+
+def cmdline(pid: int) -> bytes:
+    """What a process was started as."""
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return b""
