@@ -5,8 +5,10 @@ For candidates that do no harm only: nothing is isolated here. What is tested is
 
 from __future__ import annotations
 
+import atexit
 import os
 import resource
+import shutil
 import signal
 import socket
 import sys
@@ -19,6 +21,9 @@ from typing import Any
 from hotbed.grading import protocol
 from hotbed.grading.verdicts import GradeResult, infra_failure
 from hotbed.guest import calls, candidate, frames, judge, sealing
+
+_DIRECTORY = tempfile.mkdtemp(prefix="hotbed-judging-")
+atexit.register(shutil.rmtree, _DIRECTORY, ignore_errors=True)
 
 Main = Callable[[socket.socket, dict[str, Any]], None]
 
@@ -34,9 +39,9 @@ def start(main: Main, channel: socket.socket, others: Sequence[socket.socket] = 
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         for other in others:
             other.close()
-        os.chdir(tempfile.mkdtemp(prefix="hotbed-judging-"))
+        os.chdir(tempfile.mkdtemp(dir=_DIRECTORY))
         quiet = os.open(os.devnull, os.O_RDWR)
-        for fd in (0, 1) if os.environ.get("JUDGING_STDERR") else (0, 1, 2):
+        for fd in (0, 1, 2):
             os.dup2(quiet, fd)
         main(channel, {})
         code = 0
