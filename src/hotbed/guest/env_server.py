@@ -2,8 +2,9 @@
 
     node        starts the program with the lane as its channel; env.py is loaded, unless the template has loaded it
     -> client   {"op": "ready", "closes": bool, "load_ms": float} or {"op": "failed", "status", "reason"} and the end
-    <- client   {"op": "reset", "id", "seed"}   -> {"id", "task", "info", "us"}
+    <- client   {"op": "reset", "id", "seed"}   -> {"id", "task", "info", "maxrss_kib", "us"}
     <- client   {"op": "step", "id", "action"}  -> {"id", "step": [obs, reward, terminated, truncated, info], "us"}
+    <- client   {"op": "reseed", "id", "seed"}  -> {"id"}
     <- client   {"op": "close", "id"}           -> {"id"} and the end
     any of them that failed                     -> {"id", "status": "error|disk|pids|oom", "reason": traceback tail}
 
@@ -22,6 +23,7 @@ from __future__ import annotations
 import errno
 import gc
 import os
+import resource
 import socket
 import sys
 import time
@@ -30,7 +32,7 @@ import types
 from typing import Any, Dict, List, Mapping, Optional, Union
 
 from . import lane, values
-from .environment import BadEnvironment, Environment
+from .environment import BadEnvironment, Environment, reseed
 
 LANE_FD = 3
 REASON_LIMIT = 4096
@@ -101,6 +103,9 @@ def _offer_serve(serve: Any) -> None:
 def main(channel: socket.socket, config: Mapping[str, Any]) -> None:
     """Load the environment and serve it until the lane ends."""
     _move_to_lane_fd(channel)
+    if config.get("vessel"):
+        os.read(LANE_FD, 1)  # from here on it is somebody else: runtime/livefork/loading.py
+        return
     loaded = _preloaded[0] if _preloaded else _Loaded(str(config["path"]))
     loaded.be_main()
     gc.freeze()  # what env.py built lives as long as the process: no collection walks it again
@@ -160,7 +165,10 @@ class _Server:
             return {"step": self._environment.step(request["action"])}
         if operation == "reset":
             task, info = self._environment.reset(request["seed"])
-            return {"task": task, "info": info}
+            return {"task": task, "info": info, "maxrss_kib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss}
+        if operation == "reseed":
+            reseed(request["seed"])
+            return {}
         if operation == "close":
             self._environment.close()
             return {}

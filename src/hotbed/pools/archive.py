@@ -24,6 +24,7 @@ from typing import IO
 from hotbed.errors import BadEnvDir
 
 ENTRY = "env.py"
+CHECK_PLAN = "check.json"  # of `hotbed env check`; it holds the gold answers, so it is never sent
 SIZE_LIMIT = 1 << 30
 FILES_LIMIT = 50_000
 LEFT_OUT = frozenset(
@@ -82,7 +83,7 @@ def _walk(top: Path) -> Iterator[Path]:
         directories[:] = sorted(name for name in directories if name not in LEFT_OUT)
         links = [name for name in directories if Path(parent, name).is_symlink()]
         for name in sorted({*directories, *names}):
-            if name not in LEFT_OUT and not name.endswith(".pyc"):
+            if name not in LEFT_OUT and not name.endswith(".pyc") and Path(parent, name) != top / CHECK_PLAN:
                 yield Path(parent, name)
         directories[:] = [name for name in directories if name not in links]
 

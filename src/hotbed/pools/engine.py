@@ -23,7 +23,7 @@ from hotbed.pools.contract import PoolOptions
 from hotbed.pools.control import Control, WorkerEnd
 from hotbed.pools.lanes import Arrival, Lanes
 from hotbed.pools.replies import Failure, Stepped
-from hotbed.pools.seats import Lane, Phase, Seat
+from hotbed.pools.seats import Lane, Seat
 
 STDERR_SHOWN = 2048
 
@@ -73,7 +73,7 @@ class Engine:
             if isinstance(answer, Failure):
                 failures[seat.index] = answer
             else:
-                seat.phase, seat.failure, seat.task, seat.task_info = Phase.RUNNING, None, answer.task, answer.info
+                seat.take_task(answer)
                 seat.step_ms = (arrival.at_s - seat.posted_s) * 1e3
         self._fail(failures)
 

@@ -43,6 +43,7 @@ def began(seat: Seat) -> Entry:
         _, reward, done, detail = failed(seat)
         return FailedTask(detail), reward, done, detail
     detail = {**seat.task_info, **seat.detail(), "reset": True, "step_ms": round(seat.step_ms, 3)}
+    detail["maxrss_kib"] = seat.maxrss_kib
     detail["info"] = seat.task_info
     return seat.task, 0.0, False, detail
 

@@ -21,6 +21,7 @@ class Task(NamedTuple):
     task: Any
     info: dict[str, Any]
     env_ms: float
+    maxrss_kib: int = 0
 
 
 class Stepped(NamedTuple):
@@ -64,7 +65,9 @@ def read_reset(header: Header, request_id: int) -> Task | Failure:
     info = header.get("info")
     if "task" not in header or type(info) is not dict:
         return violation("it answered reset without a task")
-    return Task(header["task"], info, _milliseconds(header))
+    memory = header.get("maxrss_kib")
+    maxrss_kib = memory if type(memory) is int and 0 <= memory < 1 << 40 else 0
+    return Task(header["task"], info, _milliseconds(header), maxrss_kib)
 
 
 def read_step(header: Header, request_id: int) -> Stepped | Failure:

@@ -8,7 +8,7 @@ from enum import Enum
 from typing import Any
 
 from hotbed.guest import values
-from hotbed.pools.replies import Failure
+from hotbed.pools.replies import Failure, Task
 
 
 class Phase(Enum):
@@ -56,6 +56,7 @@ class Seat:
     failure: Failure | None = None
     recovered: bool = False
     step_ms: float = 0.0
+    maxrss_kib: int = 0
     log: list[Logged] = field(default_factory=list)
 
     def begin(self, seed: int) -> None:
@@ -65,6 +66,11 @@ class Seat:
         self.task, self.task_info, self.failure = None, {}, None
         self.recovered = False
         self.log.clear()
+
+    def take_task(self, task: Task) -> None:
+        """The episode has begun."""
+        self.phase, self.failure = Phase.RUNNING, None
+        self.task, self.task_info, self.maxrss_kib = task.task, task.info, task.maxrss_kib
 
     def next_request(self) -> int:
         """An id that no earlier request of this seat had."""
