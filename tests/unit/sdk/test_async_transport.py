@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from hotbed.errors import DeadlineExceeded, NodeUnavailable
-from hotbed.sdk import async_transport, calls
+from hotbed.sdk import addresses, async_transport, calls
 from hotbed.sdk.addresses import Address
 from hotbed.sdk.calls import Call
 from hotbed.sdk.client import Client
@@ -135,6 +135,55 @@ def test_upload_and_download_stream(script: Script) -> None:
     ask(script(say(answer(b"file"))), get(sink=sink))
 
     assert sink.getvalue() == b"file"
+
+
+def test_upload_is_pulled_from_its_source(script: Script) -> None:
+    """In a thread: disks block."""
+    seen: list[bytes] = []
+
+    def note(connection: socket.socket) -> None:
+        seen.append(read_request(connection))
+        connection.sendall(OK)
+
+    ask(script(note), get(method="PUT", upload=iter([b"ab", b"c"]), upload_length=3))
+
+    assert seen[0].endswith(b"\r\n\r\nabc")
+
+
+def test_refusal_is_waited_out_without_blocking_the_loop(script: Script) -> None:
+    """The node says how long."""
+    full = answer(b'{"code": "at_capacity", "message": "full"}', "429 Too Many", "Retry-After: 0\r\n")
+
+    assert ask(script(say(full, OK)), get(method="POST")) == b"{}"
+
+
+def test_dead_local_node_is_revived(script: Script) -> None:
+    """In a thread: starting one takes a moment."""
+    old, new = script(), script(say(OK))
+    old.close()
+    made = Link(Address(unix_path=old.path), revive=lambda: Address(unix_path=new.path))
+
+    assert asyncio.run(made.asend(get())) == b"{}"
+    made.close()
+
+
+def test_tls_runs_in_a_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Through the blocking driver."""
+    monkeypatch.setattr(addresses, "secure", lambda plain, host: plain)
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def serve() -> None:
+            connection, _ = listener.accept()
+            with connection:
+                say(OK)(connection)
+
+        server = threading.Thread(target=serve)
+        server.start()
+        made = Link(Address(host="127.0.0.1", port=listener.getsockname()[1], tls=True))
+
+        assert asyncio.run(made.asend(get())) == b"{}"
+        made.close()
+        server.join()
 
 
 def test_failing_sink_is_the_callers_failure(script: Script) -> None:

@@ -197,6 +197,39 @@ def test_time_that_runs_out_says_that_it_may_have_run() -> None:
         Play(fresh(), TimeoutError()).run(post())
 
 
+def test_upload_that_is_cut_off_is_never_sent_again() -> None:
+    """Its source has been read."""
+    with pytest.raises(NodeUnavailable, match="may have run"):
+        Play(kept(), BrokenPipeError(), b"").run(get(method="PUT", upload=iter([b"x"])))
+
+
+def test_streaming_call_is_bounded_by_each_wait_and_not_by_the_whole() -> None:
+    """A download may take hours as long as bytes come."""
+    play = Play(fresh(), b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\na", b"b")
+    got: list[bytes] = []
+
+    class SlowSink:
+        def write(self, data: bytes, /) -> None:
+            play.time += 1000
+            got.append(data)
+
+    play.run(get(sink=SlowSink(), timeout_s=5))
+
+    assert got == [b"a", b"b"]
+
+
+def test_ordinary_call_is_bounded_as_a_whole() -> None:
+    """Bytes that drip do not extend it."""
+
+    class Dripping(Play):
+        def perform(self, step: Any) -> Any:
+            self.time += 3
+            return super().perform(step)
+
+    with pytest.raises(DeadlineExceeded):
+        Dripping(fresh(), OK[:5], OK[5:9]).run(get(timeout_s=5))
+
+
 def test_finish_tells_whether_to_keep_the_connection() -> None:
     """An answer that announces its end is believed."""
     steps = exchange(get())
