@@ -25,7 +25,7 @@ _OUTCOME_LIMIT = 4096
 _COPY = 1 << 18
 
 
-def fork(box: Box, work: Work, *, keep: int, on_outcome: OnOutcome) -> None:
+def fork(box: Box, work: Work, *, keep: int, on_outcome: OnOutcome, stdin: int = NULL) -> None:
     """Run `work` with descriptor `keep` in a child, and call with its outcome ({"code", "message"} on failure)."""
     box.open()
     box.marks.next()
@@ -37,15 +37,15 @@ def fork(box: Box, work: Work, *, keep: int, on_outcome: OnOutcome) -> None:
         os.close(end)
         raise refusal(error, "cannot start a helper") from None
     if pid == 0:
-        run(work, keep, end)
+        run(work, keep, end, stdin)
     os.close(end)
     box.children.expect(pid, lambda _status, _usage: on_outcome(outcome_from(outcome)))
 
 
-def run(work: Work, keep: int, end: int) -> NoReturn:
+def run(work: Work, keep: int, end: int, stdin: int = NULL) -> NoReturn:
     """In the child."""
     try:
-        kept = become(NULL, end, NULL, keep=keep)
+        kept = become(stdin, end, NULL, keep=keep)
         assert kept is not None
         os.write(1, json.dumps(attempt(work, kept)).encode())
         os._exit(0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any, Callable, Dict, List
 
-from . import archive, filing
+from . import archive, filing, layer
 from .box import NULL, Box
 from .frames import Header
 from .request import Refused
@@ -66,6 +66,22 @@ def unpack(box: Box, header: Header, fds: List[int]) -> None:
     archive.fork(box, lambda fd: archive.unpack(path, fd), keep=fds[0], on_outcome=answer)
 
 
+def save_layer(box: Box, header: Header, fds: List[int]) -> None:
+    """Write the file layer to the descriptor."""
+    upper = box.config.get("layer_fd")
+    if len(fds) != 1 or upper is None:
+        raise Refused("bad_request", "save_layer needs one descriptor, and a sandbox that was made for it")
+    answer = answering(box, header, "done")
+    archive.fork(box, lambda fd: layer.save(0, fd), keep=fds[0], on_outcome=answer, stdin=upper)
+
+
+def restore_layer(box: Box, header: Header, fds: List[int]) -> None:
+    """Put the file layer that the descriptor yields over this sandbox's."""
+    if len(fds) != 1:
+        raise Refused("bad_request", "restore_layer needs one descriptor, the layer")
+    archive.fork(box, layer.restore, keep=fds[0], on_outcome=answering(box, header, "done"))
+
+
 def look_at(box: Box, header: Header, _fds: List[int]) -> None:
     """What is at a path."""
     answering(box, header, "done")(filing.look_at(header["path"]))
@@ -94,6 +110,8 @@ OPS: Dict[str, Op] = {
     "open": open_file,
     "pack": pack,
     "unpack": unpack,
+    "save_layer": save_layer,
+    "restore_layer": restore_layer,
     "stat": look_at,
     "list": entries_of,
     "mkdir": make_folder,

@@ -46,6 +46,7 @@ class Isolator:
 
     def __init__(self, attached: Sequence[str]) -> None:
         self.stage = "start"
+        self.upper = -1  # the folder of the file layer, for a sandbox that will be asked for it
         self._attached = [(os.fsencode(path), os.fsencode(NEW_ROOT + path)) for path in attached]
         self._overlay = _OVERLAY.encode()
         self._scratch = os.fsencode(SCRATCH)
@@ -59,6 +60,8 @@ class Isolator:
         try:
             self._join(network, cgroups)
             self._mount(box["limits"])
+            if box.get("layer"):
+                self.upper = os.open(SCRATCH + "/u", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
             self._move_root()
             self._name(box["hostname"])
             self._become_nobody()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import importlib
 import os
 import re
@@ -28,6 +29,7 @@ from .verdict import decide, decode
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,40}")
 _OUTPUT_BYTES = 1 << 20
 _KILL_BYTES = 8 << 30
+_PIDS_SPENT = 64
 
 
 class Program:
@@ -54,7 +56,7 @@ class Program:
         try:
             ends, outs = pipes()
             mark = self.box.marks.next()
-            pid = fork()
+            pid = fork_as(self._header.get("as_pid"))
         except OSError as error:
             raise refusal(error, f"cannot start {name}") from None
         if pid == 0:
@@ -63,7 +65,10 @@ class Program:
             os.close(fd)
         self.job.begin(ends, mark, limits.get("wall_s"))
         self.job.follow(pid)
-        self.box.send({"op": "started", "id": self.id, "pid": pid})
+        handles = [kernel.pidfd_open(pid)] if self._header.get("handle") else []
+        self.box.send({"op": "started", "id": self.id, "pid": pid}, b"", handles)
+        for handle in handles:
+            os.close(handle)
 
     def _leader_ended(self, status: int, usage: resource.struct_rusage) -> None:
         self.job.finish()
@@ -74,6 +79,20 @@ class Program:
         header.update(cpu_us=int((usage.ru_utime + usage.ru_stime) * 1e6), maxrss_kib=usage.ru_maxrss)
         self._on_end(self)
         self.box.send(header, kept.stdout + kept.stderr)
+
+
+def fork_as(wanted: Optional[int]) -> int:
+    """Fork; if a pid is wanted, spend the ones before it. The child goes on only if it has it. Raises OSError."""
+    while True:
+        pid = fork()
+        if wanted is None or pid == wanted:
+            return pid
+        if pid == 0:
+            if os.getpid() == wanted:
+                return 0
+            os._exit(0)
+        if pid > wanted or wanted > _PIDS_SPENT:
+            raise OSError(errno.EBUSY, f"process number {wanted} is taken")
 
 
 def find(name: str) -> ModuleType:

@@ -11,10 +11,12 @@ hundreds of page faults, and every fork would pay them again), give up what no f
 Control channel (SEQPACKET, JSON, descriptors by SCM_RIGHTS), node to template: `fork` with a batch of boxes and, for
 each, its descriptors in order (the agent's socket, then cgroup.procs files); `kill` with a box's id. Template to node:
 `ready` or `broken` once, then `exit` per sandbox when it has been reaped, or `failed` if the fork itself did not work.
+`witness` is answered by a `witness` with the pidfd of a fork that never runs (see `hotbed.runtime.livefork.witness`).
 """
 
 from __future__ import annotations
 
+import array
 import fcntl
 import gc
 import importlib
@@ -65,6 +67,7 @@ class Zygote:
         self._null = os.open("/dev/null", os.O_RDWR | os.O_CLOEXEC)
         self._children: Dict[int, Child] = {}  # by pidfd
         self._by_id: Dict[int, Child] = {}
+        self._witness = -1
         self._poll = select.epoll()
         self._poll.register(control.fileno(), select.EPOLLIN)
 
@@ -112,6 +115,19 @@ class Zygote:
                 del fds[: box["fds"]]
         elif message["op"] == "kill":
             self._kill(message["id"])
+        elif message["op"] == "witness":
+            self._send({"op": "witness"}, self._fork_witness())
+
+    def _fork_witness(self) -> int:
+        """A fork that never runs: what this process is now, for as long as it lives. Its pidfd."""
+        if self._witness < 0:
+            pid = os.fork()
+            if pid == 0:
+                kernel.close_from(0)
+                while True:
+                    signal.pause()
+            self._witness = kernel.pidfd_open(pid)
+        return self._witness
 
     def _kill(self, box_id: int) -> None:
         child = self._by_id.get(box_id)
@@ -155,7 +171,8 @@ class Zygote:
             events = 1 + box.get("cgroups", 0)
             self._isolate(box, network, fds[1:events], fds[0])
             ready_ns = time.monotonic_ns()
-            sock = self._keep_only(box, [fds[0], *fds[events:]])
+            layer = [self._isolator.upper] if box.get("layer") else []
+            sock = self._keep_only(box, [fds[0], *fds[events:], *layer])
             gc.enable()
             if box.get("spare"):
                 frames.send(sock, {"op": "born", "ready_ns": ready_ns})
@@ -185,6 +202,8 @@ class Zygote:
         kernel.close_from(_AGENT_SOCKET + len(wanted))
         for offset, name in enumerate(box.get("events", ()), 1):
             box[name + "_events_fd"] = _AGENT_SOCKET + offset
+        if box.get("layer"):
+            box["layer_fd"] = _AGENT_SOCKET + len(wanted) - 1
         return socket.socket(fileno=_AGENT_SOCKET)
 
     def _reap(self, pidfd: int) -> None:
@@ -201,9 +220,10 @@ class Zygote:
         _, status, usage = os.wait4(child.pid, 0)
         return child, status, usage
 
-    def _send(self, message: Dict[str, Any]) -> None:
+    def _send(self, message: Dict[str, Any], *fds: int) -> None:
+        rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", fds))] if fds else []
         try:
-            self._control.send(json.dumps(message).encode())
+            self._control.sendmsg([json.dumps(message).encode()], rights)
         except (BrokenPipeError, ConnectionResetError):
             os._exit(0)
 

@@ -107,6 +107,7 @@ class BoxRequest:
     seed: bytes | None = None
     determinism: Determinism = "none"
     use_spare: bool = True
+    forkable: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

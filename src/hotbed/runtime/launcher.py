@@ -24,6 +24,7 @@ from hotbed.guest import frames, kernel
 from hotbed.runtime import birth
 from hotbed.runtime.linux import identity
 from hotbed.runtime.linux.identity import Ids
+from hotbed.runtime.livefork import keeper
 from hotbed.runtime.replay import supervisor
 
 MESSAGE_LIMIT = 1 << 18
@@ -78,7 +79,7 @@ class Launcher:
             if message["op"] == "start":
                 self._start(message["key"], message["plan"], fds[0], fds[1])
             elif message["op"] == "supervise":
-                self._supervise(fds[0])
+                self._supervise(fds[0], message.get("over", "replay"))
         finally:
             for fd in fds:
                 os.close(fd)
@@ -107,10 +108,10 @@ class Launcher:
         self._send({"op": "started", "key": key, "pid": template}, handle)
         os.close(handle)
 
-    def _supervise(self, control: int) -> None:
+    def _supervise(self, control: int, over: str) -> None:
         supervisor = os.fork()
         if supervisor == 0:
-            _become_supervisor(control)
+            _become_supervisor(control, over)
         pidfd = kernel.pidfd_open(supervisor)
         self._middles[pidfd] = (supervisor, _NO_TEMPLATE)
         self._poll.register(pidfd, select.POLLIN)
@@ -129,12 +130,13 @@ class Launcher:
             os._exit(0)
 
 
-def _become_supervisor(control: int) -> NoReturn:
-    """In a fork of the launcher: answer for the node's seeded rollouts, and hold nothing of the launcher's."""
+def _become_supervisor(control: int, over: str) -> NoReturn:
+    """In a fork of the launcher: serve seeded rollouts or live forks, and hold nothing of the launcher's."""
     try:
         os.dup2(control, _SUPERVISED)
         kernel.close_from(_SUPERVISED + 1)
-        supervisor.run(socket.socket(fileno=_SUPERVISED))
+        serve = keeper.run if over == "livefork" else supervisor.run
+        serve(socket.socket(fileno=_SUPERVISED))
     finally:
         os._exit(1)
 

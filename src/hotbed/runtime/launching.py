@@ -76,12 +76,12 @@ class Launching:
         process.attach(started.pid, started.pidfd)
         return process
 
-    async def supervise(self) -> socket.socket:
-        """The node's end of a channel to a new supervisor (see `hotbed.runtime.replay`)."""
+    async def supervise(self, over: str = "replay") -> socket.socket:
+        """The node's end of a channel to a new supervisor, of `hotbed.runtime.replay` or `.livefork`."""
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
             try:
-                await self._send(b'{"op":"supervise"}', theirs.fileno())
+                await self._send(json.dumps({"op": "supervise", "over": over}).encode(), theirs.fileno())
             except BaseException:
                 ours.close()
                 raise

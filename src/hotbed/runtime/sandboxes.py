@@ -90,6 +90,11 @@ class ForkBox:
         body_limit = 2 * limits.output_bytes + _BODY_SLACK
         self._link = Link(sock, body_limit=body_limit, on_frame=self._on_frame, on_end=self._on_link_end)
 
+    @property
+    def home(self) -> Home:
+        """The template's process that it was forked from."""
+        return self._home
+
     def is_alive(self) -> bool:
         """Whether it can still be asked for anything."""
         return self._link.is_open() and not self._gone.done()
@@ -181,21 +186,30 @@ class ForkBox:
             asked.cancel()
 
     async def start(
-        self, program: str, config: Mapping[str, Any], channel: socket.socket, *, env: Mapping[str, str] | None = None
+        self,
+        program: str,
+        config: Mapping[str, Any],
+        channel: socket.socket,
+        *,
+        env: Mapping[str, str] | None = None,
+        as_pid: int | None = None,
     ) -> RunningProgram:
-        """Start a guest program on a channel, of which it gets this end."""
+        """Start a guest program on a channel, of which it gets this end. `as_pid` is the number it must have inside."""
         name = str(next(self._names))
-        header = {"op": "start", "id": name, "program": program, "config": dict(config), "env": dict(env or {})}
+        header: Header = {"op": "start", "id": name, "program": program, "config": dict(config), "env": dict(env or {})}
         pinned = None
         if self.request.seed is not None:
             seed = derive(self.request.seed, "program", next(self._programs))
             pinned = await self._pin(seed, self.request.determinism)
             header["pin"] = self.request.determinism
+        if self.request.forkable:
+            header["handle"], header["as_pid"] = True, as_pid
         running = RunningProgram(self, name, pinned)
         self._asked[name + ".end"] = running.end
         fds = (channel.fileno(),)
         try:
-            close_all((await self._ask(header, fds=fds, timeout_s=_QUICK_S, name=name, pinned=pinned))[2])
+            answer = await self._ask(header, fds=fds, timeout_s=_QUICK_S, name=name, pinned=pinned)
+            running.hold(answer[2])
         except BaseException:
             self._asked.pop(name + ".end", None)
             running.end.cancel()
@@ -214,6 +228,12 @@ class ForkBox:
             size = answers.check_regular(fd)
         os.set_blocking(fd, True)
         return fd, size
+
+    async def pass_layer(self, op: Literal["save_layer", "restore_layer"], fd: int) -> Mapping[str, Any]:
+        """Have the file layer written to a descriptor, or read from one. The caller closes it."""
+        answer = await self._ask({"op": op}, fds=(fd,), timeout_s=_TRANSFER_S)
+        close_all(answer[2])
+        return answer[0]
 
     async def pack(self, path: str) -> int:
         """A pipe that yields a tar of `path`."""
@@ -355,9 +375,23 @@ class RunningProgram:
     def __init__(self, box: ForkBox, name: str, pinned: Pinned | None = None) -> None:
         self._box = box
         self._name = name
+        self.handle: int | None = None
         self.end: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
         if pinned is not None:
             self.end.add_done_callback(lambda _: pinned.drop())
+
+    def hold(self, fds: list[int]) -> None:
+        """Keep the pidfd that came with the answer, if one did, until the program has ended."""
+        self.handle = fds[0] if len(fds) == 1 else None
+        if self.handle is None:
+            close_all(fds)
+        else:
+            self.end.add_done_callback(lambda _: self._let_go())
+
+    def _let_go(self) -> None:
+        handle, self.handle = self.handle, None
+        if handle is not None:
+            os.close(handle)
 
     async def wait(self) -> ProgramEnd:
         """Wait for its end."""

@@ -24,6 +24,7 @@ from hotbed.runtime.launching import Launching
 from hotbed.runtime.linux import cgroups, identity
 from hotbed.runtime.replay.pinner import Pinner
 from hotbed.runtime.sandboxes import ForkBox
+from hotbed.runtime.snapshots import LiveFork
 from hotbed.runtime.spares import Spares
 from hotbed.runtime.templates import Ended, Spawn, TemplateProcess
 
@@ -58,7 +59,7 @@ class ForkTemplate:
         """A new sandbox: a parked one if it fits, else a fork, which may still be on its way when this returns."""
         began = time.monotonic_ns()
         limits = request.limits or self.spec.limits
-        if request.use_spare and limits == self.spec.limits and request.hostname == "sandbox":
+        if request.use_spare and not request.forkable and limits == self.spec.limits and request.hostname == "sandbox":
             spare = self.spares.take()
             if spare is not None:
                 spare.request = request
@@ -114,6 +115,7 @@ class ForkBackend:
         self.settings = settings or ForkSettings()
         self.launching = Launching()
         self._pinner = Pinner(self.launching.supervise)
+        self.livefork = LiveFork(self.launching.supervise)
         self.run = reaper.Run.begin(self.settings.run_dir)
         self._groups: Groups | None = None
         self._layout = cgroups.Layout(kind="none")
@@ -146,6 +148,7 @@ class ForkBackend:
         for template in self._templates.values():
             await template.close()
         self._pinner.close()
+        self.livefork.close()
         loop = asyncio.get_running_loop()
         await loop.run_in_executor(None, self.launching.close)
         if self._groups is not None:
@@ -223,6 +226,7 @@ class ForkBackend:
             "limit_data": slot is None,
             "cwd": "/work",
             "spare": spare,
+            "layer": request.forkable,
         }
         fds = (theirs.detach(), *procs, *events)
         process.spawn(Spawn(id=box.id, header=header, fds=fds, on_end=lambda ended: self._on_end(box, ended)))

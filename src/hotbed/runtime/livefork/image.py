@@ -1,0 +1,138 @@
+"""Pages kept: bytes of a set of runs, in memory of ours that no process of a sandbox can reach."""
+
+from __future__ import annotations
+
+import bisect
+import ctypes
+import mmap
+import os
+from collections.abc import Iterator, Sequence
+
+from hotbed.runtime.livefork import pages
+from hotbed.runtime.livefork.runs import PAGE, Run, both, minus
+
+_ROW = 16  # pages compared at once before they are looked at one by one
+
+
+class Image:
+    """The pages of these runs. Closed with `close`."""
+
+    def __init__(self, runs: Sequence[Run]) -> None:
+        self.runs = tuple(runs)
+        self._starts = [start for start, _ in runs]
+        self._offsets: list[int] = []
+        offset = 0
+        for start, end in runs:
+            self._offsets.append(offset)
+            offset += end - start
+        self.size = offset
+        self._memory = mmap.mmap(-1, max(PAGE, offset), mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+        self.address = pages.address_of(self._memory)
+
+    @classmethod
+    def of(cls, pid: int, runs: Sequence[Run], closed: Sequence[Run]) -> Image:
+        """These pages of a stopped process. `closed`: it may not read them itself, or shares them (see `pages`)."""
+        image = cls(runs)
+        try:
+            shut = both(runs, closed)
+            if not shut:
+                pages.fetch(pid, runs, image.address)
+                return image
+            for batch, address in image._batches(minus(runs, shut)):
+                pages.fetch(pid, batch, address)
+            image._force(pid, shut, os.O_RDONLY)
+        except OSError:
+            image.close()
+            raise
+        return image
+
+    def close(self) -> None:
+        """Give the memory back. Idempotent."""
+        self._memory.close()
+
+    def parts(self, runs: Sequence[Run]) -> Iterator[tuple[Run, int]]:
+        """These runs, all of them ours, cut so that each part lies in one piece at the address given with it."""
+        for start, end in runs:
+            while start < end:
+                index = bisect.bisect_right(self._starts, start) - 1
+                own_start, own_end = self.runs[index]
+                stop = min(end, own_end)
+                yield (start, stop), self.address + self._offsets[index] + start - own_start
+                start = stop
+
+    def store(self, pid: int, runs: Sequence[Run], closed: Sequence[Run]) -> None:
+        """Write these pages, all of them ours, into a process that we trace. `closed`: it may not write them itself."""
+        shut = both(runs, closed)
+        for batch, address in self._batches(minus(runs, shut) if shut else runs):
+            pages.store(pid, batch, address)
+        self._force(pid, shut, os.O_WRONLY)
+
+    def _batches(self, runs: Sequence[Run]) -> Iterator[tuple[list[Run], int]]:
+        """The parts of these runs that follow each other here, together."""
+        batch: list[Run] = []
+        begin = end = 0
+        for run, address in self.parts(runs):
+            if batch and address != end:
+                yield batch, begin
+                batch = []
+            if not batch:
+                begin = end = address
+            batch.append(run)
+            end += run[1] - run[0]
+        if batch:
+            yield batch, begin
+
+    def _force(self, pid: int, runs: Sequence[Run], way: int) -> None:
+        """Through /proc/pid/mem, which asks no rights of the pages themselves."""
+        if not runs:
+            return
+        fd = os.open(f"/proc/{pid}/mem", way | os.O_CLOEXEC)
+        view = memoryview(self._memory)
+        try:
+            for (start, end), address in self.parts(runs):
+                piece = view[address - self.address : address - self.address + end - start]
+                moved = os.preadv(fd, [piece], start) if way == os.O_RDONLY else os.pwrite(fd, piece, start)
+                piece.release()
+                if moved != end - start:
+                    raise OSError(f"process {pid} gave or took only {moved} bytes at {start:#x}")
+        finally:
+            view.release()
+            os.close(fd)
+
+    def bytes(self) -> bytes:
+        """All of it."""
+        return self._memory[: self.size]
+
+    def only(self, runs: Sequence[Run]) -> Image:
+        """A copy of these pages alone, all of them ours."""
+        kept, target = Image(runs), 0
+        for (start, end), address in self.parts(runs):
+            ctypes.memmove(kept.address + target, address, end - start)
+            target += end - start
+        return kept
+
+    def unlike(self, other: Image, runs: Sequence[Run]) -> list[Run]:
+        """Of these pages, which both have, those that differ."""
+        found: list[Run] = []
+        for (start, end), address in self.parts(runs):
+            for (part, stop), theirs in other.parts([(start, end)]):
+                found.extend(_unlike(part, stop, address + part - start, theirs))
+        return found
+
+
+def _unlike(start: int, end: int, mine: int, theirs: int) -> Iterator[Run]:
+    row = _ROW * PAGE
+    for first in range(0, end - start, row):
+        count = min(row, end - start - first)
+        if not _equal(mine + first, theirs + first, count):
+            for page in range(first, first + count, PAGE):
+                if not _equal(mine + page, theirs + page, PAGE):
+                    yield start + page, start + page + PAGE
+
+
+_compare = ctypes.CDLL(None).memcmp
+_compare.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t]
+
+
+def _equal(one: int, two: int, count: int) -> bool:
+    return bool(_compare(one, two, count) == 0)

@@ -1,0 +1,144 @@
+"""Making a vessel into the process that a capture was taken of.
+
+A vessel is a newborn program of a fresh sandbox: forked from the same template, with the rights of any other program
+there, which are none; it has run only our code and is blocked in its first read. Everything done here could be done by
+the program itself, so nothing has to be held back until the restored code runs: it never has more than its sandbox.
+
+Order: manners and files first, which need a bit of the vessel's stack; then the layout of memory; then its pages; the
+registers last.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Iterator
+
+from hotbed.runtime.livefork import facts, handles, maps, pages
+from hotbed.runtime.livefork.capture import Capture, digests
+from hotbed.runtime.livefork.maps import Mapping, Piece
+from hotbed.runtime.livefork.pages import Pagemap
+from hotbed.runtime.livefork.runs import PAGE, Run, both, minus, union
+from hotbed.runtime.livefork.tracee import Lost, R, Tracee
+from hotbed.runtime.livefork.witness import closed_to
+
+_READ, _WRITE, _EXECUTE = 1, 2, 4
+_SHARED, _PRIVATE, _FIXED, _ANONYMOUS, _NO_RESERVE = 1, 2, 0x10, 0x20, 0x4000
+_DONTNEED = 4
+_FEW_PAGES = 16
+_NOWHERE = (1 << 64) - 1
+_STACK = "[stack]"
+
+_zeros = ctypes.create_string_buffer(_FEW_PAGES * PAGE)
+
+
+class Mismatch(Exception):
+    """A restored page is not what it was."""
+
+
+def load(vessel: Tracee, capture: Capture, *, verify: bool = False) -> dict[str, int]:
+    """Restore into a stopped, idle vessel for which `begin` has been called, and let it run. What it took."""
+    about = facts.status(vessel.pid)
+    _check(vessel, about, capture)
+    manner = facts.manner_of(vessel, about)
+    facts.assume(vessel, manner, capture.manner)
+    handles.open_again(vessel, capture.handles)
+    if manner.break_at != capture.manner.break_at:
+        vessel.call("brk", capture.manner.break_at)
+    _lay_out(vessel, capture.mappings)
+    written = _fill(vessel, capture)
+    if verify:
+        _verify(vessel.pid, capture)
+    vessel.set_vectors(capture.vectors)
+    vessel.release(capture.registers, capture.mask)
+    return {"written": written}
+
+
+def _check(vessel: Tracee, about: dict[str, str], capture: Capture) -> None:
+    if not facts.has_no_rights(about) or about["Threads"] != "1":
+        raise Lost("the vessel has rights or threads that a newborn program has not")
+    if facts.inside_number(about) != capture.number:
+        raise Lost(f"the vessel is process {facts.inside_number(about)}, the original was {capture.number}")
+    if vessel.registers[R["fs_base"]] != capture.registers[R["fs_base"]]:
+        raise Lost("the vessel is not of the same template")
+
+
+# --- layout ---
+
+
+def _lay_out(vessel: Tracee, want: list[Mapping]) -> None:
+    """Make its mappings those of the original."""
+    anew, gone = maps.differences(maps.read(vessel.pid), want)
+    for start, end in gone:
+        vessel.call("munmap", start, end - start)
+    for piece in anew:
+        _map(vessel, piece)
+    left = maps.differences(maps.read(vessel.pid), want) if anew or gone else ([], [])
+    if left != ([], []):
+        raise Lost(f"its memory could not be laid out: {left!r:.300}")
+
+
+def _map(vessel: Tracee, piece: Piece) -> None:
+    source, size = piece.source, piece.end - piece.start
+    rights = _rights(source.rights)
+    if source.name == _STACK and piece.instead is None:
+        vessel.call("times", piece.start)  # the kernel grows a stack where it is touched
+    elif piece.only_rights:
+        vessel.call("mprotect", piece.start, size, rights)
+    elif not source.is_file:
+        flags = _PRIVATE | _FIXED | _ANONYMOUS | (0 if rights else _NO_RESERVE)
+        vessel.call("mmap", piece.start, size, rights, flags, _NOWHERE, 0)
+    else:
+        fd = handles.open_path(vessel, source.name, 0)
+        kind = _SHARED if source.shared else _PRIVATE
+        offset = source.offset + piece.start - source.start
+        vessel.call("mmap", piece.start, size, rights, kind | _FIXED, fd, offset)
+        vessel.call("close", fd)
+
+
+def _rights(letters: str) -> int:
+    return sum(bit for bit, letter in ((_READ, "r"), (_WRITE, "w"), (_EXECUTE, "x")) if letter in letters)
+
+
+# --- pages ---
+
+
+def _fill(vessel: Tracee, capture: Capture) -> int:
+    """Make its pages those of the original; how many bytes were written."""
+    pid, witness = vessel.pid, capture.witness
+    private = maps.private(capture.mappings)
+    unreadable, unwritable = closed_to(private, "r"), closed_to(private, "w")
+    kept = list(capture.image.runs)
+    with Pagemap(pid) as pagemap:
+        present = union(pages.own(pagemap, private))
+        for run in _cut(minus(present, capture.own), private):
+            _empty(vessel, *run)
+        stale = witness.strangers(pid, pagemap, minus(capture.own, kept), unreadable)
+    witness.image.store(pid, stale, unwritable)
+    capture.image.store(pid, kept, unwritable)
+    return sum(end - start for start, end in (*stale, *kept))
+
+
+def _cut(runs: list[Run], private: list[Mapping]) -> Iterator[tuple[Run, Mapping]]:
+    for mapping in private:
+        for run in both(runs, [mapping.run]) if runs else ():
+            yield run, mapping
+
+
+def _empty(vessel: Tracee, run: Run, mapping: Mapping) -> None:
+    """Make pages what they are before anyone has written them."""
+    start, end = run
+    few = end - start <= _FEW_PAGES * PAGE
+    if few and not mapping.is_file and "w" in mapping.rights:
+        pages.store(vessel.pid, [run], ctypes.addressof(_zeros))
+    else:
+        vessel.call("madvise", start, end - start, _DONTNEED)
+
+
+def _verify(pid: int, capture: Capture) -> None:
+    """Compare every page with what it was when the capture was taken."""
+    found = dict(digests(pid, capture.mappings))
+    wrong = [
+        page for page in sorted(found.keys() | capture.digests.keys()) if found.get(page) != capture.digests.get(page)
+    ]
+    if wrong:
+        raise Mismatch(f"{len(wrong)} of {len(found)} pages differ, the first at {wrong[0]:#x}")

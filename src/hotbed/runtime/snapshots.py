@@ -1,0 +1,266 @@
+"""Snapshots of running environments, the node's side: asks the keeper for memory and the sandboxes for their files.
+
+A *snapshot* is memory, registers and open files in the keeper, and the file layer in a sealed memory file here; both
+are taken while the environment is stopped and nothing else runs in its sandbox, so they are of one moment. *Restoring*
+makes a vessel of a fresh sandbox of the same template: files first, so that open files can be opened again, then the
+rest. A snapshot depends on nothing but its template's process: not on the sandbox it was taken of, nor on what was
+restored from it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+import itertools
+import json
+import os
+import socket
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any
+
+from hotbed.errors import Error, SandboxFailed, SandboxGone, SnapshotUnsupported
+from hotbed.guest import kernel
+from hotbed.runtime.livefork import keeper
+from hotbed.runtime.sandboxes import ForkBox, RunningProgram
+from hotbed.runtime.templates import TemplateProcess
+
+_ANSWER_S = 90.0
+_SEALS = fcntl.F_SEAL_WRITE | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_SEAL
+
+Answer = dict[str, Any]
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class Snapshot:
+    """A moment of an environment. `release` frees it."""
+
+    id: int
+    home: TemplateProcess
+    pid: int
+    memory_bytes: int
+    layer: int
+    layer_bytes: int
+    skipped: tuple[str, ...]
+
+    @property
+    def size(self) -> int:
+        """Bytes that it holds."""
+        return self.memory_bytes + self.layer_bytes
+
+
+class LiveFork:
+    """The keeper of one backend, started on first use and again after it was lost, with everything it held."""
+
+    def __init__(self, supervise: Callable[[str], Awaitable[socket.socket]]) -> None:
+        self._supervise = supervise
+        self._channel: socket.socket | None = None
+        self._opening = asyncio.Lock()
+        self._keys = itertools.count(1)
+        self._answers: dict[int, asyncio.Future[Answer]] = {}
+        self._templates: dict[TemplateProcess, asyncio.Future[int]] = {}
+        self._snapshots: dict[int, Snapshot] = {}
+
+    def __len__(self) -> int:
+        return len(self._snapshots)
+
+    @property
+    def size(self) -> int:
+        """Bytes held by all snapshots."""
+        return sum(snapshot.size for snapshot in self._snapshots.values())
+
+    async def snapshot(
+        self, box: ForkBox, program: RunningProgram, *, skip: bool = False, verify: bool = False
+    ) -> Snapshot:
+        """Take one of an idle environment, which runs on. Raises `SnapshotUnsupported` with what stands in the way."""
+        if not kernel.SUPPORTED:
+            raise SnapshotUnsupported("live fork is made for x86_64 only")
+        if program.handle is None:
+            raise SnapshotUnsupported("this sandbox was not made to be forked")
+        template = await self._witness(_home_of(box))
+        layer = os.memfd_create("hotbed-layer", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+        try:
+            await self._ask({"op": "stop", "box": box.id, "template": template}, program.handle)
+            return await self._take(box, template, layer, skip=skip, verify=verify)
+        except BaseException:
+            os.close(layer)
+            raise
+
+    async def _take(self, box: ForkBox, template: int, layer: int, *, skip: bool, verify: bool) -> Snapshot:
+        number = next(self._keys)
+        request = {"op": "take", "box": box.id, "template": template, "snapshot": number, "skip": skip}
+        taking = asyncio.ensure_future(self._ask({**request, "verify": verify}))
+        saving = asyncio.ensure_future(box.pass_layer("save_layer", layer))
+        try:
+            await asyncio.gather(taking, saving, return_exceptions=True)
+        finally:
+            await asyncio.shield(self._ask({"op": "go", "box": box.id}))
+        memory = taking.result()
+        try:
+            saving.result()
+        except BaseException:
+            await self._ask({"op": "forget", "snapshot": number})
+            raise
+        fcntl.fcntl(layer, fcntl.F_ADD_SEALS, _SEALS)
+        snapshot = Snapshot(
+            id=number,
+            home=_home_of(box),
+            pid=memory["number"],
+            memory_bytes=memory["size"],
+            layer=layer,
+            layer_bytes=os.fstat(layer).st_size,
+            skipped=tuple(memory["skipped"]),
+        )
+        self._snapshots[number] = snapshot
+        return snapshot
+
+    async def restore(
+        self, snapshot: Snapshot, box: ForkBox, channel: socket.socket, *, program: str, verify: bool = False
+    ) -> RunningProgram:
+        """Make a fresh sandbox of the same template what the snapshot was taken of. Takes ownership of `channel`."""
+        if box.home is not snapshot.home:
+            channel.close()
+            raise SnapshotUnsupported("the snapshot is of another template, or of one that has ended since")
+        vessel = await box.start(program, {"vessel": True}, channel, as_pid=snapshot.pid)
+        if vessel.handle is None:
+            raise SandboxFailed("the vessel came without a handle")
+        source = os.open(f"/proc/self/fd/{snapshot.layer}", os.O_RDONLY | os.O_CLOEXEC)  # an offset of its own
+        try:
+            await box.pass_layer("restore_layer", source)
+        finally:
+            os.close(source)
+        await self._ask({"op": "restore", "snapshot": snapshot.id, "verify": verify}, vessel.handle)
+        return vessel
+
+    async def release(self, snapshot: Snapshot) -> None:
+        """Free it. Idempotent."""
+        if self._snapshots.pop(snapshot.id, None) is not None:
+            os.close(snapshot.layer)
+            if self._channel is not None:
+                await self._ask({"op": "forget", "snapshot": snapshot.id})
+
+    def close(self) -> None:
+        """End the keeper and free everything. Idempotent."""
+        self._lose("the backend was closed")
+
+    async def _witness(self, home: TemplateProcess) -> int:
+        """The keeper's number of a template, whose witness it has."""
+        known = self._templates.get(home)
+        if known is None:
+            known = self._templates[home] = asyncio.get_running_loop().create_future()
+            try:
+                known.set_result(await self._introduce(home))
+            except BaseException as error:
+                del self._templates[home]
+                known.set_exception(error)
+                known.exception()
+                raise
+        return await asyncio.shield(known)
+
+    async def _introduce(self, home: TemplateProcess) -> int:
+        number = next(self._keys)
+        pidfd = await home.witness()
+        try:
+            await self._ask({"op": "witness", "template": number}, pidfd)
+        finally:
+            os.close(pidfd)
+        home.gone.add_done_callback(lambda _: self._forget_template(home, number))
+        return number
+
+    def _forget_template(self, home: TemplateProcess, number: int) -> None:
+        self._templates.pop(home, None)
+        for snapshot in [one for one in self._snapshots.values() if one.home is home]:
+            del self._snapshots[snapshot.id]
+            os.close(snapshot.layer)
+            self._post({"op": "forget", "snapshot": snapshot.id})
+        self._post({"op": "forget", "template": number})
+
+    def is_alive(self, snapshot: Snapshot) -> bool:
+        """Whether it can still be restored."""
+        return snapshot.id in self._snapshots
+
+    # --- the channel ---
+
+    async def _ask(self, message: Answer, *fds: int) -> Answer:
+        async with self._opening:
+            if self._channel is None:
+                await self._open()
+        key = next(self._keys)
+        answer: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+        self._answers[key] = answer
+        try:
+            self._send({**message, "key": key}, *fds)
+            found: Answer = await asyncio.wait_for(answer, _ANSWER_S)
+        except asyncio.TimeoutError:
+            self._lose("the keeper gave no answer")
+            raise SandboxFailed("the keeper of snapshots gave no answer") from None
+        finally:
+            self._answers.pop(key, None)
+        if "error" in found:
+            raise _error_of(found)
+        return found
+
+    def _post(self, message: Answer) -> None:
+        if self._channel is not None:
+            self._send({**message, "key": 0})
+
+    def _send(self, message: Answer, *fds: int) -> None:
+        if self._channel is None:
+            raise SandboxFailed("the keeper of snapshots is gone")
+        try:
+            socket.send_fds(self._channel, [json.dumps(message).encode()], list(fds))
+        except OSError as error:
+            self._lose(str(error))
+            raise SandboxFailed(f"the keeper of snapshots is gone: {error}") from None
+
+    async def _open(self) -> None:
+        self._channel = await self._supervise("livefork")
+        self._channel.setblocking(False)
+        asyncio.get_running_loop().add_reader(self._channel.fileno(), self._on_readable)
+
+    def _on_readable(self) -> None:
+        assert self._channel is not None
+        try:
+            data = self._channel.recv(keeper.MESSAGE_LIMIT)
+        except BlockingIOError:
+            return
+        except OSError:
+            data = b""
+        if not data:
+            self._lose("the keeper has ended")
+            return
+        answer: Answer = json.loads(data)
+        waiting = self._answers.get(answer["key"])
+        if waiting is not None and not waiting.done():
+            waiting.set_result(answer)
+
+    def _lose(self, reason: str) -> None:
+        if self._channel is None:
+            return
+        asyncio.get_running_loop().remove_reader(self._channel.fileno())
+        self._channel.close()
+        self._channel = None
+        self._templates.clear()
+        for snapshot in self._snapshots.values():
+            os.close(snapshot.layer)
+        self._snapshots.clear()
+        for waiting in self._answers.values():
+            if not waiting.done():
+                waiting.set_exception(SandboxFailed(reason))
+
+
+def _home_of(box: ForkBox) -> TemplateProcess:
+    assert isinstance(box.home, TemplateProcess), "only a template's sandboxes are forkable"
+    return box.home
+
+
+def _error_of(answer: Answer) -> Error:
+    if answer["error"] == "unsupported":
+        return SnapshotUnsupported(
+            f"it cannot be carried over: {answer['message']}", hint="close it, or ask for it to be skipped"
+        )
+    if answer["error"] == "busy":
+        return SnapshotUnsupported(f"the environment is busy: {answer['message']}")
+    if "has ended" in answer["message"]:
+        return SandboxGone(answer["message"])
+    return SandboxFailed(f"live fork: {answer['message']}")
