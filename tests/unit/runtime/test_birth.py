@@ -28,6 +28,8 @@ def middle(plan: dict[str, Any], answer: bytes, before: Callable[[], None] = lam
         while message := ours.recv(8192):
             told.append(message.decode())
             if message == b"unshared":
+                if answer == b"mapped":
+                    identity.write_maps(pid, identity.mine())
                 ours.send(answer)
     os.waitpid(pid, 0)
     return told

@@ -221,21 +221,10 @@ async def node_environment_unseen(bench: Bench) -> None:
             outcome = await box.exec(request)
         hold(outcome.status == "ok" and outcome.stdout == b"", f"found in {outcome.stdout!r} {outcome.stderr[-300:]!r}")
     names = (await bench.shell("cat /proc/*/environ | tr '\\0' '\\n' | cut -d= -f1 | sort -u")).stdout.decode().split()
-    allowed = {
-        "PATH",
-        "HOME",
-        "LANG",
-        "TERM",
-        "USER",
-        "LOGNAME",
-        "PWD",
-        "LD_LIBRARY_PATH",
-        "PYTHONPATH",
-        "SHLVL",
-        "_",
-        "LD_BIND_NOW",
-    }
-    hold(set(names) - {"OLDPWD"} <= allowed, f"variables seen: {sorted(set(names) - allowed)}")
+    allowed = set(
+        "PATH HOME LANG TERM USER LOGNAME PWD OLDPWD SHLVL _ LD_LIBRARY_PATH PYTHONPATH LD_BIND_NOW PYTHONHASHSEED".split()
+    )
+    hold(set(names) <= allowed, f"variables seen: {sorted(set(names) - allowed)}")
 
 
 ATTEMPTS = (
