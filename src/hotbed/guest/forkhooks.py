@@ -24,7 +24,7 @@ _register = os.register_at_fork
 def hold() -> None:
     """From now on, keep the hooks of those modules instead of registering them."""
     _owner[:] = [os.getpid()]
-    os.register_at_fork = _keep  # type: ignore[assignment]
+    os.register_at_fork = _keep  # type: ignore[assignment]  # its stub lists each hook by name
 
 
 def stop() -> None:

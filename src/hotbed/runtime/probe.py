@@ -11,6 +11,7 @@ import os
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -46,7 +47,7 @@ def checks() -> list[Check]:
     """Everything, in the order in which it is needed."""
     found = [_platform(), _try("user namespaces", _in_user_namespace(lambda: None), hint=user_namespace_hint())]
     for name, flag in _NAMESPACES:
-        found.append(_try(f"{name} namespaces", _in_user_namespace(lambda flag=flag: kernel.unshare(flag))))  # type: ignore[misc]
+        found.append(_try(f"{name} namespaces", _in_user_namespace(partial(kernel.unshare, flag))))
     found.append(_try("mounting tmpfs and overlay", _in_user_namespace(_overlay), hint=mount_hint()))
     found.append(_try("read-only mounts (mount_setattr)", _in_user_namespace(_read_only), hint="Linux 5.12 or later"))
     found.append(_try("seccomp filters", _seccomp))

@@ -57,10 +57,10 @@ def test_used_namespace_is_dropped_and_clean_one_is_leased_again(pool: networks.
     """TIME_WAIT, port and metric caches: any IP packet may have left something."""
     clean, used = FakeNetwork(), FakeNetwork(packets=1)
 
-    pool.give_back(clean)  # type: ignore[arg-type]
-    pool.give_back(used)  # type: ignore[arg-type]
+    pool.give_back(clean)  # type: ignore[arg-type]  # fakes
+    pool.give_back(used)  # type: ignore[arg-type]  # fakes
 
-    assert pool.lease() is clean  # type: ignore[comparison-overlap]
+    assert pool.lease() is clean  # type: ignore[comparison-overlap]  # fakes
     assert used.closed and not clean.closed
 
 

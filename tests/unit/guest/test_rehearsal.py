@@ -60,7 +60,7 @@ def test_every_round_comes_home(entered: list[int]) -> None:
     """Also the one that fails; and what was leased is given back."""
     isolator, pool = FakeIsolator(), FakePool()
 
-    rehearsal.run(isolator, pool)  # type: ignore[arg-type]
+    rehearsal.run(isolator, pool)  # type: ignore[arg-type]  # fakes
 
     assert len(isolator.boxes) == rehearsal.ROUNDS and pool.out == 0
     assert len(entered) == 5 * rehearsal.ROUNDS
@@ -69,7 +69,7 @@ def test_every_round_comes_home(entered: list[int]) -> None:
 def test_failing_round_comes_home_too(entered: list[int]) -> None:
     """A template that stays in a half-made sandbox would fork from there."""
     with pytest.raises(OSError, match="refused"):
-        rehearsal.run(FakeIsolator(fail_at=2), FakePool())  # type: ignore[arg-type]
+        rehearsal.run(FakeIsolator(fail_at=2), FakePool())  # type: ignore[arg-type]  # fakes
 
     assert len(entered) == 10
 
@@ -78,7 +78,7 @@ def test_rehearsed_limits_are_the_templates_own(entered: list[int]) -> None:
     """A hard limit that is lowered cannot be raised again."""
     isolator = FakeIsolator()
 
-    rehearsal.run(isolator, FakePool())  # type: ignore[arg-type]
+    rehearsal.run(isolator, FakePool())  # type: ignore[arg-type]  # fakes
 
     limits = isolator.boxes[0]["limits"]
     assert limits["open_files"] == resource.getrlimit(resource.RLIMIT_NOFILE)[1]

@@ -40,7 +40,7 @@ def stocked(size: int, test: Callable[[Spares, list[FakeBox]], Awaitable[None]])
         return made[-1]
 
     async def run() -> None:
-        spares = Spares(size, make)  # type: ignore[arg-type]
+        spares = Spares(size, make)  # type: ignore[arg-type]  # fake boxes
         await test(spares, made)
         await spares.close()
 
@@ -113,7 +113,7 @@ def test_failure_to_make_one_is_tried_again_later() -> None:
         raise SandboxFailed("not now")
 
     async def run() -> None:
-        spares = Spares(1, fail)  # type: ignore[arg-type]
+        spares = Spares(1, fail)  # type: ignore[arg-type]  # fake boxes
         spares.refill_soon()
         await asyncio.sleep(0.02)
         assert len(spares) == 0

@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 
 from hotbed.errors import Error, NotAFile
+from hotbed.runtime.sandboxes import ForkBox
 from hotbed.runtime.selfcheck.bench import Attempt, Bench, code_in, hold, shell_in
 
 _SECRETS = ("/etc/shadow", "/etc/ssh", "/root/.ssh", "/root/.bashrc", "/var/run/docker.sock", "/run/systemd", "/boot")
@@ -94,9 +95,9 @@ async def downloads_stay_inside(bench: Bench) -> None:
         await racing
 
 
-async def _read(box: object, path: str) -> bytes | None:
+async def _read(box: ForkBox, path: str) -> bytes | None:
     try:
-        fd, _ = await box.open(path, "r")  # type: ignore[attr-defined]
+        fd, _ = await box.open(path, "r")
     except Error:
         return None
     with os.fdopen(fd, "rb") as file:

@@ -11,6 +11,7 @@ from pathlib import Path
 from hotbed.runtime.base import ExecRequest
 from hotbed.runtime.selfcheck.bench import Attempt, Bench, code_in, hold, shell_in
 
+_START_VARIABLES = ("LD_LIBRARY_PATH", "LD_BIND_NOW", "PYTHONPATH", "PYTHONHASHSEED")
 _AGENT = """
 import ctypes, json, os
 opened = []
@@ -221,9 +222,7 @@ async def node_environment_unseen(bench: Bench) -> None:
             outcome = await box.exec(request)
         hold(outcome.status == "ok" and outcome.stdout == b"", f"found in {outcome.stdout!r} {outcome.stderr[-300:]!r}")
     names = (await bench.shell("cat /proc/*/environ | tr '\\0' '\\n' | cut -d= -f1 | sort -u")).stdout.decode().split()
-    allowed = set(
-        "PATH HOME LANG TERM USER LOGNAME PWD OLDPWD SHLVL _ LD_LIBRARY_PATH PYTHONPATH LD_BIND_NOW PYTHONHASHSEED".split()
-    )
+    allowed = {*"PATH HOME LANG TERM USER LOGNAME PWD OLDPWD SHLVL _".split(), *_START_VARIABLES}
     hold(set(names) <= allowed, f"variables seen: {sorted(set(names) - allowed)}")
 
 

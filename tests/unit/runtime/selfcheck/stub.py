@@ -70,7 +70,7 @@ def notices(attempts: tuple[Attempt, ...], claim: str, bench: StubBench) -> bool
     """Whether the attempt on a claim says that it was broken."""
     attempt = next(attempt for attempt in attempts if attempt.claim == claim)
     try:
-        asyncio.run(attempt.run(bench))  # type: ignore[arg-type]
+        asyncio.run(attempt.run(bench))  # type: ignore[arg-type]  # a stub
     except (Broken, Error):
         return True
     return False
