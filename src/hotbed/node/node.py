@@ -19,6 +19,8 @@ from typing import Any
 
 from hotbed.errors import Draining, SandboxGone
 from hotbed.node import plans, records, seeding
+from hotbed.node.capacity import usable_cores
+from hotbed.node.grading.groups import Graders
 from hotbed.node.held import HeldBox
 from hotbed.node.leases import Lease, Leases
 from hotbed.node.ledger.entry import Entry
@@ -27,6 +29,7 @@ from hotbed.node.nursery import Nursery
 from hotbed.node.pools import Pools, PoolSettings
 from hotbed.node.scheduler import Admission
 from hotbed.node.sessions import Session, Sessions
+from hotbed.node.snapshots import Snapshots, SnapshotSettings
 from hotbed.node.stats import Stats
 from hotbed.node.templates import Templates
 from hotbed.runtime.base import Backend, BoxRequest, ExecOutcome, OnOutput, Template
@@ -80,6 +83,16 @@ class Node:
         self.pools = Pools(
             pool_settings, backend=backend, templates=self.templates, nursery=self.nursery, fork=self.fork
         )
+        self.snapshots = Snapshots(SnapshotSettings(ttl_s=policy.ttl_s), backend=backend, nursery=self.nursery)
+
+        self.graders = Graders(
+            templates=self.templates,
+            fork=self.fork,
+            nursery=self.nursery,
+            note=self.note,
+            room=policy.max_sandboxes // 2,
+            cores=usable_cores(),
+        )
 
     async def start(self, *, warm: tuple[str, ...] = ()) -> None:
         """Start the backend and the templates to have ready. Raises `IsolationUnavailable`."""
@@ -132,6 +145,7 @@ class Node:
                 "sessions": len(self.sessions),
                 "pools": len(self.pools),
                 "boltz_slots": self.pools.slots.total,
+                "grading": dict(self.graders.counts),
                 "boltz_slots_free": self.pools.slots.free,
                 "running": self.admission.running,
                 "queued": self.admission.queued,

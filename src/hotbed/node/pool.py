@@ -12,6 +12,7 @@ import secrets
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from hotbed.errors import NotFound, PoolClosed
 from hotbed.node.held import HeldBox
@@ -23,6 +24,8 @@ from hotbed.runtime.base import Template
 from hotbed.wire.pools import CreatePool, PoolRow, WorkerEnded, WorkerOutput, WorkerRow, WorkerTrouble
 
 STARTS_AT_ONCE = 32
+
+Make = Callable[[int, int], Awaitable[Worker]]  # of seat and generation
 
 log = logging.getLogger(__name__)
 
@@ -67,6 +70,19 @@ class Pool:
             if worker is None or worker.state != "waiting":
                 worker = await self._fresh(index)
             return worker
+
+    async def seat(self, index: int, make: Make) -> Worker:
+        """A worker that `make` makes in a seat, whatever was there before. Raises what `make` raises."""
+        self.check_open()
+        if not 0 <= index < self.request.n:
+            raise NotFound(f"pool {self.id} has no worker {index}")
+        async with self._seats.setdefault(index, asyncio.Lock()):
+            return await self._fresh(index, make)
+
+    def worker(self, index: int) -> Worker:
+        """The worker in a seat. Raises `NotFound`."""
+        self.check_open()
+        return self._worker(index)
 
     async def end(self, troubles: Sequence[WorkerTrouble]) -> tuple[WorkerEnded, ...]:
         """End workers that their client gave up, all at once; how each ended."""
@@ -127,7 +143,7 @@ class Pool:
             raise NotFound(f"pool {self.id} has no worker {index}")
         return self._workers[index]
 
-    async def _fresh(self, index: int) -> Worker:
+    async def _fresh(self, index: int, make: Make | None = None) -> Worker:
         """A new worker in a seat; what was there is ended. Joins no pool that ended meanwhile."""
         old = self._workers.pop(index, None)
         if old is not None:
@@ -136,7 +152,8 @@ class Pool:
         self._generation += 1
         async with self._gate:
             self.check_open()
-            worker = await workers.start(index, self._generation, self.fork)
+            start = make or partial(workers.start, fork=self.fork)
+            worker = await start(index, self._generation)
         if self.over:
             worker.discard("the pool ended")
             self.check_open()

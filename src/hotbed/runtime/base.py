@@ -127,6 +127,7 @@ class ExecRequest:
     cwd: str | None = None
     timeout_s: float = 60.0
     output_bytes: int | None = None
+    output_kill_bytes: int | None = None
     keep_going: bool = False
     seed: bytes | None = None
     determinism: Determinism = "none"
@@ -211,6 +212,10 @@ class Program(Protocol):
         """Wait for its end."""
         ...
 
+    async def pins(self) -> tuple[str, tuple[str, ...]]:
+        """`seed_ack` so far, and what is pinned. Raises `SandboxFailed` when a pin did not hold."""
+        ...
+
 
 class Box(Protocol):
     """One sandbox. Every method raises `SandboxGone` once it has ended."""
@@ -252,6 +257,14 @@ class Box(Protocol):
         stat tells `type`, `size`, `perm` and `mtime_ns`; list tells `entries` of these, each with its `name`, and
         whether they are `truncated`.
         """
+        ...
+
+    def ran_out_of_memory(self) -> bool:
+        """Whether the kernel has killed something in it for memory; False where that cannot be known."""
+        ...
+
+    def waited_s(self) -> float:
+        """How long its processes were runnable without a CPU since last asked; 0.0 where that cannot be known."""
         ...
 
     async def kill(self) -> None:

@@ -26,7 +26,7 @@ def to_frame(request: ExecRequest, name: str, limits: Limits, *, stream: bool) -
         "cwd": request.cwd,
         "timeout_s": request.timeout_s,
         "output_bytes": kept,
-        "output_kill_bytes": limits.output_kill_bytes,
+        "output_kill_bytes": request.output_kill_bytes or limits.output_kill_bytes,
         "stream": stream,
     }
     if request.kind == "commands":

@@ -74,6 +74,10 @@ class Slot:
         words = os.pread(self.memory_events, 4096, 0).split()
         return int(words[words.index(b"oom_kill") + 1]) if b"oom_kill" in words else 0
 
+    def members(self) -> list[int]:
+        """The pids in it, as this process sees them."""
+        return cgroups.members(self.directories[0]) if self.directories else []
+
     def is_clean(self) -> bool:
         """Whether nothing lives in it and nothing much is still charged to it."""
         return self.is_light() and not any(cgroups.members(directory) for directory in self.directories)
@@ -180,6 +184,15 @@ class Groups:
             slot.destroy()
         self._free.clear()
         self._cooling.clear()
+
+
+def run_delay_s(pid: int) -> float:
+    """How long a process was runnable without a CPU, all told (Documentation/scheduler/sched-stats.rst)."""
+    try:
+        with open(f"/proc/{pid}/schedstat", "rb") as file:
+            return int(file.read().split()[1]) / 1e9
+    except (OSError, IndexError, ValueError):  # it is gone, or the kernel keeps no such statistics
+        return 0.0
 
 
 def name_of_run(node: str, pid: int, start_time: int) -> str:

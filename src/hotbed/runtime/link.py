@@ -31,12 +31,18 @@ class Link:
     """One socket. `on_frame` gets each frame and owns its descriptors; `on_end` is called once, with the reason."""
 
     def __init__(
-        self, sock: socket.socket, *, body_limit: int, on_frame: OnFrame, on_end: Callable[[str], None]
+        self,
+        sock: socket.socket,
+        *,
+        body_limit: int,
+        on_frame: OnFrame,
+        on_end: Callable[[str], None],
+        header_limit: int = HEADER_LIMIT,
     ) -> None:
         self._loop = asyncio.get_running_loop()
         self._sock = sock
         self._fd = sock.fileno()
-        self._decoder = frames.Decoder(header_limit=HEADER_LIMIT, body_limit=body_limit)
+        self._decoder = frames.Decoder(header_limit=header_limit, body_limit=body_limit)
         self._on_frame = on_frame
         self._on_end = on_end
         self._carried = 0

@@ -29,7 +29,7 @@ from hotbed.runtime.base import (
     ProgramEnd,
     check_path,
 )
-from hotbed.runtime.groups import Slot
+from hotbed.runtime.groups import Slot, run_delay_s
 from hotbed.runtime.link import Link, close_all
 from hotbed.runtime.replay.pinner import Pinned, Pinner
 from hotbed.runtime.replay.request import PinRequest
@@ -81,6 +81,7 @@ class ForkBox:
         self._pinner = pinner
         self.request = request or BoxRequest()
         self._programs = itertools.count()
+        self._waited_s = 0.0
         self._names = itertools.count(1)
         self._asked: dict[str, asyncio.Future[Answer]] = {}
         self._streams: dict[str, asyncio.Queue[Answer | None]] = {}
@@ -274,6 +275,18 @@ class ForkBox:
         with Blame(self, answer):
             return answers.streams_of(answer[0], answer[1])
 
+    def ran_out_of_memory(self) -> bool:
+        """Whether the kernel has killed something in it for memory."""
+        return self.slot is not None and not self._gone.done() and self.slot.was_out_of_memory()
+
+    def waited_s(self) -> float:
+        """How long its processes were runnable without a CPU since last asked."""
+        if self.slot is None or self._gone.done():
+            return 0.0
+        total = sum(map(run_delay_s, self.slot.members()))
+        waited, self._waited_s = max(0.0, total - self._waited_s), total
+        return waited
+
     async def kill(self) -> None:
         """End it; returns when nothing of it is left."""
         if not self._gone.done():
@@ -375,6 +388,7 @@ class RunningProgram:
     def __init__(self, box: ForkBox, name: str, pinned: Pinned | None = None) -> None:
         self._box = box
         self._name = name
+        self._pinned = pinned
         self.handle: int | None = None
         self.end: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
         if pinned is not None:
@@ -403,6 +417,13 @@ class RunningProgram:
             raise
         with Blame(self._box, answer):
             return answers.end_of(answer[0], answer[1])
+
+    async def pins(self) -> tuple[str, tuple[str, ...]]:
+        """`seed_ack` so far, and what is pinned."""
+        if self._pinned is None:
+            return "off", ()
+        report = await self._pinned.report()
+        return report.ack, report.pinned
 
     async def output(self) -> tuple[bytes, bytes]:
         """What it has written so far, as far as it is kept: stdout and stderr."""

@@ -8,12 +8,15 @@ from functools import partial
 from typing import Any, Generic, Protocol, TypeVar
 from urllib.parse import quote, urlencode
 
+from hotbed.grading.verdicts import GradeResult
 from hotbed.sdk.bodies import json_body, read_json
+from hotbed.sdk.grade_lines import GradeLines, OnProgress
 from hotbed.sdk.output_lines import OnOutput, OutputLines
 from hotbed.sdk.results import Result, result_from_wire
 from hotbed.wire import checks, routes
 from hotbed.wire.codec import from_wire, to_wire
 from hotbed.wire.execs import ExecRequest, RolloutRequest
+from hotbed.wire.grading import GradeRequest
 from hotbed.wire.health import Health
 from hotbed.wire.ledger import GroupReplay, ReplayReport, RolloutDetail, RolloutList
 from hotbed.wire.sandboxes import (
@@ -33,6 +36,7 @@ from hotbed.wire.templates import CreateTemplate, TemplateList, TemplateRow
 T = TypeVar("T")
 
 ANSWER_TIMEOUT_S = 120.0
+GRADE_WAIT_S = 3600.0  # between two verdicts; the node bounds each candidate by its spec
 DELIVERY_GRACE_S = 60.0  # what a node may take around an exec: admission, fork, delivery of the output
 
 
@@ -212,6 +216,20 @@ def replay(rollout_id: str, *, timeout_s: float) -> Call[ReplayReport]:
 def replay_group(group_id: str, *, timeout_s: float) -> Call[GroupReplay]:
     """Run a group again and compare."""
     return replace(_plain(routes.REPLAY_GROUP, GroupReplay, id=group_id), timeout_s=timeout_s, leased=True)
+
+
+def grade(request: GradeRequest, on_progress: OnProgress | None = None) -> Call[list[GradeResult]]:
+    """Grade a group. Each wait for the next verdict is bounded; how long the group takes is not."""
+    lines = GradeLines(len(request.codes), on_progress)
+    return Call(
+        method=routes.GRADE.method,
+        target=routes.GRADE.path,
+        read=lambda _: lines.results(),
+        body=json_body({**to_wire(request), "codes": list(request.codes)}),
+        sink=lines,
+        timeout_s=GRADE_WAIT_S,
+        leased=True,
+    )
 
 
 def put_bytes(sandbox_id: str, path: str, data: str | bytes, *, mode: int = 0o644) -> Call[FileWritten]:

@@ -10,7 +10,7 @@ from hotbed.errors import Error, InvalidRequest, NotFound
 from hotbed.node.node import Node
 from hotbed.server.errors import error_response
 from hotbed.server.operation import Handler, Operation
-from hotbed.server.routes import execs, files, leases, ledger, pools, sandboxes, templates
+from hotbed.server.routes import execs, files, grading, leases, ledger, pools, sandboxes, snapshots, templates
 from hotbed.server.routes import node as nodes
 from hotbed.wire import routes
 from hotbed.wire.routes import Route
@@ -18,6 +18,7 @@ from hotbed.wire.routes import Route
 HANDLERS: tuple[tuple[Route, Handler], ...] = (
     (routes.ROLLOUT, execs.rollout),
     (routes.EXEC, execs.run_in_sandbox),
+    (routes.GRADE, grading.grade),
     (routes.LIST_ROLLOUTS, ledger.listing),
     (routes.SHOW_ROLLOUT, ledger.show),
     (routes.REPLAY, ledger.replay),
@@ -42,6 +43,11 @@ HANDLERS: tuple[tuple[Route, Handler], ...] = (
     (routes.DELETE_POOL, pools.delete),
     (routes.END_WORKERS, pools.end_workers),
     (routes.WORKER_OUTPUT, pools.output),
+    (routes.TAKE_SNAPSHOT, snapshots.take),
+    (routes.RESTORE_WORKERS, snapshots.restore),
+    (routes.FORK_WORKER, snapshots.fork),
+    (routes.LIST_SNAPSHOTS, snapshots.listing),
+    (routes.DELETE_SNAPSHOT, snapshots.delete),
     (routes.HEALTH, nodes.health),
     (routes.CAPABILITIES, nodes.capabilities),
     (routes.STATS, nodes.stats),

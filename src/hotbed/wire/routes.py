@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
-from hotbed.wire import execs, health, ledger, pools, sandboxes, templates
+from hotbed.wire import execs, grading, health, ledger, pools, sandboxes, snapshots, templates
 
 LEASE_HEADER = "x-hotbed-lease"
 NDJSON = "application/x-ndjson"
@@ -71,6 +71,7 @@ ROLLOUT = Route(
     reply=execs.ExecResponse,
 )
 
+GRADE = Route(name="grade", method="POST", path="/v1/grade", request=grading.GradeRequest)
 LIST_ROLLOUTS = Route(name="list_rollouts", method="GET", path="/v1/rollouts", reply=ledger.RolloutList)
 SHOW_ROLLOUT = Route(name="show_rollout", method="GET", path="/v1/rollouts/{id}", reply=ledger.RolloutDetail)
 REPLAY = Route(name="replay", method="POST", path="/v1/rollouts/{id}/replay", reply=ledger.ReplayReport)
@@ -112,6 +113,31 @@ WORKER_OUTPUT = Route(
     name="worker_output", method="GET", path="/v1/pools/{id}/workers/{index}/output", reply=pools.WorkerOutput
 )
 
+TAKE_SNAPSHOT = Route(
+    name="take_snapshot",
+    method="POST",
+    path="/v1/pools/{id}/snapshots",
+    request=snapshots.TakeSnapshot,
+    reply=snapshots.SnapshotRow,
+    status=201,
+)
+RESTORE_WORKERS = Route(
+    name="restore_workers",
+    method="POST",
+    path="/v1/pools/{id}/restore",
+    request=snapshots.RestoreWorkers,
+    reply=snapshots.WorkersRestored,
+)
+FORK_WORKER = Route(
+    name="fork_worker",
+    method="POST",
+    path="/v1/pools/{id}/fork",
+    request=snapshots.ForkWorker,
+    reply=snapshots.WorkersRestored,
+)
+LIST_SNAPSHOTS = Route(name="list_snapshots", method="GET", path="/v1/snapshots", reply=snapshots.SnapshotList)
+DELETE_SNAPSHOT = Route(name="delete_snapshot", method="DELETE", path="/v1/snapshots/{id}", reply=sandboxes.Deleted)
+
 ROUTES: tuple[Route, ...] = (
     HEALTH,
     CAPABILITIES,
@@ -126,6 +152,7 @@ ROUTES: tuple[Route, ...] = (
     DELETE_SANDBOX,
     EXEC,
     ROLLOUT,
+    GRADE,
     LIST_ROLLOUTS,
     SHOW_ROLLOUT,
     REPLAY,
@@ -143,4 +170,9 @@ ROUTES: tuple[Route, ...] = (
     DELETE_POOL,
     END_WORKERS,
     WORKER_OUTPUT,
+    TAKE_SNAPSHOT,
+    RESTORE_WORKERS,
+    FORK_WORKER,
+    LIST_SNAPSHOTS,
+    DELETE_SNAPSHOT,
 )

@@ -166,6 +166,14 @@ class FakeBox:
             raise file_error(error, path) from None
         return {}
 
+    def ran_out_of_memory(self) -> bool:
+        """It counts no memory."""
+        return False
+
+    def waited_s(self) -> float:
+        """It keeps no such account."""
+        return 0.0
+
     async def kill(self) -> None:
         """End its processes and remove its directory. Idempotent."""
         if self._gone.done():

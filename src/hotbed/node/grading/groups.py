@@ -1,0 +1,247 @@
+"""Groups that are graded or were: a trainer that asks again gets the same group's results, not a second grading.
+
+A group without an id lives as long as the request that asked for it. One with an id goes on when its client hangs up,
+because the client will be back: the same request with the same id follows the same group from its first line on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import logging
+import secrets
+import time
+from collections import OrderedDict
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from typing import Any
+
+import msgspec
+
+from hotbed.errors import Error, InvalidRequest
+from hotbed.grading import wire_form
+from hotbed.grading.seeds import judge_seed
+from hotbed.grading.verdicts import GradeResult
+from hotbed.node.grading.host import Fork, Host, Room
+from hotbed.node.grading.members import Member
+from hotbed.node.grading.run import CHUNK, GroupRun, Plan
+from hotbed.node.leases import Lease
+from hotbed.node.ledger.entry import Entry
+from hotbed.node.nursery import Nursery
+from hotbed.node.templates import Templates
+from hotbed.runtime.base import Template
+from hotbed.wire.checks import fresh_seed
+from hotbed.wire.grading import GradeDone, GradeLine, GradeRequest
+
+REMEMBERED = 256
+
+log = logging.getLogger(__name__)
+_encode = msgspec.json.Encoder().encode
+
+
+class Group:
+    """One request's lines, as they come."""
+
+    def __init__(self, group_id: str, digest: str) -> None:
+        self.id = group_id
+        self.digest = digest
+        self.lines: list[GradeLine | GradeDone] = []
+        self.failure: Exception | None = None
+        self._changed = asyncio.Event()
+
+    def add(self, line: GradeLine | GradeDone) -> None:
+        """One more."""
+        self.lines.append(line)
+        self._tell()
+
+    def fail(self, error: Exception) -> None:
+        """There will be no more."""
+        self.failure = error
+        self._tell()
+
+    def _tell(self) -> None:
+        self._changed.set()
+        self._changed = asyncio.Event()
+
+    def ended(self) -> bool:
+        """Whether all is said."""
+        return self.failure is not None or (bool(self.lines) and isinstance(self.lines[-1], GradeDone))
+
+    async def follow(self) -> AsyncIterator[GradeLine | GradeDone]:
+        """Every line from the first on. Raises what grading as a whole failed of."""
+        told = 0
+        while True:
+            changed = self._changed
+            while told < len(self.lines):
+                yield self.lines[told]
+                told += 1
+            if self.failure is not None:
+                raise self.failure
+            if self.ended():
+                return
+            await changed.wait()
+
+
+class Graders:
+    """The groups of a node."""
+
+    def __init__(
+        self,
+        *,
+        templates: Templates,
+        fork: Fork,
+        nursery: Nursery,
+        note: Callable[[Entry], None],
+        room: int,
+        cores: int,
+    ) -> None:
+        self._templates = templates
+        self._fork = fork
+        self._nursery = nursery
+        self._note = note
+        self._room = Room(max(2, room))
+        self._cores = cores
+        self._known: OrderedDict[str, Group] = OrderedDict()
+        self.counts = {"groups": 0, "graded": 0, "invalid": 0, "retried": 0}
+
+    async def grade(self, request: GradeRequest, lease: Lease | None) -> AsyncGenerator[GradeLine | GradeDone, None]:
+        """Grade a group, or follow it if it was asked for before. Raises `InvalidSpec` before anything runs."""
+        spec = wire_form.from_wire(request.spec)
+        self._templates.spec(spec.template)
+        digest = hashlib.sha256(_encode(request)).hexdigest()
+        known = self._known.get(request.group_id) if request.group_id else None
+        if known is not None and known.digest != digest and not isinstance(known.failure, Error):
+            raise InvalidRequest(
+                f"group {request.group_id!r} was asked for before, with other candidates or another spec",
+                hint="a group_id names one request",
+            )
+        if known is None or known.failure is not None:
+            known = Group(request.group_id or secrets.token_hex(8), digest)
+            task = self._start(known, request, spec, None if request.group_id else lease)
+        else:
+            task = None
+        try:
+            async for line in known.follow():
+                yield line
+        finally:
+            if task is not None and not request.group_id:
+                task.cancel()
+
+    def _start(
+        self, group: Group, request: GradeRequest, spec: wire_form.Spec, lease: Lease | None
+    ) -> asyncio.Task[None]:
+        if request.group_id:
+            self._known[group.id] = group
+            self._known.move_to_end(group.id)
+            while len(self._known) > REMEMBERED:
+                self._known.popitem(last=False)
+        return self._nursery.start(self._grade(group, request, spec, lease), name=f"grade-{group.id[:32]}")
+
+    async def _grade(self, group: Group, request: GradeRequest, spec: wire_form.Spec, lease: Lease | None) -> None:
+        begun = time.perf_counter()
+        try:
+            template = await self._templates.warm(spec.template)
+            plan = plan_of(request, spec, default_concurrency=CHUNK * max(2, self._cores))
+            recorder = Recorder(group, request, template, plan.judge_seed, self._note)
+            host = Host(fork=self._fork, template=template, lease=lease)
+            run = GroupRun(plan, host, self._room, recorder.emit)
+            statuses = await run.run()
+        except asyncio.CancelledError:
+            group.fail(Error("grading was cancelled"))
+            raise
+        except Exception as error:  # the group's boundary: whoever follows it is told
+            group.fail(error)
+            if not isinstance(error, Error):
+                raise
+            return
+        invalid = statuses["infra_error"] + statuses["spec_error"]
+        for name, count in (
+            ("groups", 1),
+            ("graded", len(plan.members)),
+            ("invalid", invalid),
+            ("retried", run.retried),
+        ):
+            self.counts[name] += count
+        group.add(
+            GradeDone(
+                group_id=group.id,
+                graded=len(plan.members),
+                invalid=invalid,
+                retried=run.retried,
+                total_ms=round((time.perf_counter() - begun) * 1e3, 3),
+                statuses=dict(statuses),
+            )
+        )
+
+
+class Recorder:
+    """Turns each result into a line of the group and a line of the ledger."""
+
+    def __init__(
+        self, group: Group, request: GradeRequest, template: Template, seed: str, note: Callable[[Entry], None]
+    ) -> None:
+        self._group = group
+        self._request = request
+        self._template = template
+        self._judge_seed = seed
+        self._note = note
+
+    async def emit(self, member: Member, result: GradeResult) -> None:
+        """One candidate is done."""
+        grade_id = f"grade_{secrets.token_hex(8)}"
+        self._note(self._entry(grade_id, member, result))
+        self._group.add(GradeLine(index=member.index, id=grade_id, result=result.to_wire()))
+
+    def _entry(self, grade_id: str, member: Member, result: GradeResult) -> Entry:
+        asked = {"spec": self._request.spec, "code": member.candidate, "seed": member.seed}
+        return Entry(
+            id=grade_id,
+            kind="grade",
+            at=time.time(),
+            template=self._template.spec.name,
+            template_digest=self._template.digest,
+            request=_encode(asked),
+            seed=member.seed,
+            determinism=member.determinism,
+            seed_ack=result.seed_ack,
+            isolation=str(result.sandbox.get("isolation", "")),
+            status=result.status,
+            reward=result.reward,
+            total_ms=float(result.timings.get("total_ms", 0.0)),
+            group_id=self._group.id,
+            label=self._request.label or "",
+            details=self._details(result),
+        )
+
+    def _details(self, result: GradeResult) -> dict[str, Any]:
+        checks = [[check.name, check.outcome, check.message[:200]] for check in result.checks[:200]]
+        return {
+            "passed": result.passed,
+            "total": result.total,
+            "trust": result.trust,
+            "reason": result.reason[:2000],
+            "suspected_tamper": result.suspected_tamper,
+            "checks": checks,
+            "judge_seed": self._judge_seed,
+        }
+
+
+def plan_of(request: GradeRequest, spec: wire_form.Spec, *, default_concurrency: int) -> Plan:
+    """What grading a request takes."""
+    given = request.seeds or (None,) * len(request.codes)
+    members = tuple(
+        Member(
+            index=index,
+            candidate=code,
+            seed=(seed or fresh_seed()).lower(),
+            determinism=request.determinism or ("rng" if seed is not None else "none"),
+        )
+        for index, (code, seed) in enumerate(zip(request.codes, given, strict=True))
+    )
+    common = next((seed for seed in given if seed is not None), None) or request.group_id or None
+    return Plan(
+        spec=spec,
+        members=members,
+        judge_seed=judge_seed(common),
+        concurrency=request.concurrency or default_concurrency,
+        deadline_s=request.deadline_s,
+    )

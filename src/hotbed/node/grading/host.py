@@ -1,0 +1,106 @@
+"""What grading asks of the node it runs on: sandboxes whose ends are looked after, and room for groups of them.
+
+A group needs several sandboxes at once: its candidates and a judge. Two groups that each hold half of what they need
+would wait for each other for ever, so a group takes its whole room here before it forks anything. Half of the node's
+sandboxes are for grading; the other half keeps rollouts and pools moving meanwhile.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from hotbed.grading.limits import CallLimits
+from hotbed.node.held import HeldBox
+from hotbed.node.leases import Lease
+from hotbed.runtime.base import BoxRequest, Determinism, Limits, Template
+
+Fork = Callable[[Template, BoxRequest, Lease | None], Awaitable[HeldBox]]
+
+_DISK_SHARE = 2  # a sandbox's disk may be at most half of its memory
+
+
+class Room:
+    """A number of sandboxes that groups take all at once, first come first served."""
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+        self.free = size
+        self._waiting: deque[tuple[int, asyncio.Future[None]]] = deque()
+
+    @asynccontextmanager
+    async def taken(self, count: int) -> AsyncIterator[None]:
+        """Room for so many, at most `size`, for as long as the context lasts."""
+        await self._take(count)
+        try:
+            yield
+        finally:
+            self._give(count)
+
+    async def _take(self, count: int) -> None:
+        if self.free >= count and not self._waiting:
+            self.free -= count
+            return
+        granted: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        entry = (count, granted)
+        self._waiting.append(entry)
+        try:
+            await granted
+        except asyncio.CancelledError:
+            if granted.cancelled():
+                self._waiting.remove(entry)
+            else:
+                self._give(count)
+            raise
+
+    def _give(self, count: int) -> None:
+        self.free += count
+        while self._waiting and self._waiting[0][0] <= self.free:
+            wanted, granted = self._waiting.popleft()
+            if not granted.done():
+                self.free -= wanted
+                granted.set_result(None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Host:
+    """How the node forks sandboxes, of which template, and the lease that a group lives under."""
+
+    fork: Fork
+    template: Template
+    lease: Lease | None
+    program_config: Mapping[str, Any] = field(default_factory=dict)
+    made: list[HeldBox] = field(default_factory=list)
+
+    @asynccontextmanager
+    async def sandbox(
+        self, limits: CallLimits | None = None, *, seed: str | None = None, determinism: Determinism = "none"
+    ) -> AsyncIterator[HeldBox]:
+        """A fresh sandbox for as long as the context lasts. Its end does not wait for the teardown."""
+        request = BoxRequest(
+            limits=box_limits(self.template.spec.limits, limits) if limits is not None else None,
+            seed=bytes.fromhex(seed) if seed is not None and determinism != "none" else None,
+            determinism=determinism,
+        )
+        held = await self.fork(self.template, request, self.lease)
+        self.made.append(held)
+        try:
+            yield held
+        finally:
+            held.discard("graded")
+
+    async def wait_ended(self) -> None:
+        """Wait until nothing is left of any sandbox that was made here."""
+        await asyncio.gather(*(held.end("graded") for held in self.made))
+
+
+def box_limits(base: Limits, limits: CallLimits) -> Limits | None:
+    """The sandbox's limits for a spec's; None where the template's own will do, so that a parked one fits."""
+    if limits.memory_mib == base.memory_mib:
+        return None
+    disk = max(1, min(base.disk_mib, limits.memory_mib // _DISK_SHARE))
+    return replace(base, memory_mib=limits.memory_mib, disk_mib=disk)

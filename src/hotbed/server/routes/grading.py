@@ -1,0 +1,35 @@
+"""Grading a group: one request, a line per candidate as soon as it is known."""
+
+from __future__ import annotations
+
+import msgspec
+
+from hotbed.node import plans
+from hotbed.node.node import Node
+from hotbed.server.connection import Emit, Stream
+from hotbed.server.errors import as_error, error_json
+from hotbed.server.operation import Call
+from hotbed.server.streams import line
+from hotbed.wire.routes import NDJSON
+
+
+async def grade(node: Node, call: Call) -> Stream:
+    """The lines of a group. What is wrong with the request is an error before the first of them."""
+    node.check_open()
+    plans.check_isolation(node.isolation, call.body.min_isolation)
+    lines = node.graders.grade(call.body, call.lease)
+    first = await anext(lines)
+
+    async def produce(emit: Emit) -> None:
+        try:
+            with node.working():
+                await emit(line(first))
+                async for item in lines:
+                    await emit(line(item))
+        except Exception as failure:  # noqa: BLE001  the stream's boundary: the status line has been sent already
+            error = msgspec.Raw(error_json(as_error(failure)).encode())
+            await emit(line({"error": error, "event": "error"}))
+        finally:
+            await lines.aclose()
+
+    return Stream(produce, media_type=NDJSON)
