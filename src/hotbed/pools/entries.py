@@ -53,6 +53,7 @@ def restarted(seat: Seat, ended: Entry) -> Entry:
     observation, reward, done, detail = ended
     task, _, _, begun = began(seat)
     detail = {**detail, "final_observation": observation, "final_info": detail["info"], "info": begun["info"]}
+    detail["reset"] = begun["status"] == "ok"
     return task, reward, done, detail
 
 

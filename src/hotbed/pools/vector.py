@@ -21,7 +21,7 @@ from typing import Any
 from hotbed.errors import EpisodeDone, InvalidRequest, NotReset, PoolBusy, PoolClosed
 from hotbed.pools import entries, recovery
 from hotbed.pools.arguments import brief, counted, masked, named
-from hotbed.pools.contract import PoolOptions
+from hotbed.pools.contract import Autoreset, PoolOptions
 from hotbed.pools.control import Control, Output
 from hotbed.pools.engine import Engine
 from hotbed.pools.entries import Batch, Entry
@@ -53,6 +53,11 @@ class VectorPool:
     def n(self) -> int:
         """How many environments."""
         return self._options.n
+
+    @property
+    def autoreset(self) -> Autoreset:
+        """What happens to an episode that is over."""
+        return self._options.autoreset
 
     @property
     def seed(self) -> str:
