@@ -53,6 +53,10 @@ class EnvProgram:
         if self.process.returncode is None:
             self.process.send_signal(signal.SIGKILL)
 
+    async def pins(self) -> tuple[str, tuple[str, ...]]:
+        """Nothing is pinned."""
+        return "off", ()
+
     async def output(self) -> tuple[bytes, bytes]:
         """What it has printed."""
         return self._log.read_bytes(), b""
