@@ -8,7 +8,7 @@ the fork. Hash seeds (`str.__hash__`) cannot change after the interpreter starte
 from __future__ import annotations
 
 import sys
-from typing import Any, Optional
+from typing import Optional
 
 from . import forkhooks
 
@@ -24,16 +24,8 @@ def reseed(entropy: Optional[bytes] = None) -> None:
     if tempfile is not None:
         tempfile.__dict__["_name_sequence"] = None
     numpy_random = modules.get("numpy.random")
-    if entropy is not None:
-        _seed(numpy_random, entropy)
-    elif numpy_random is not None:
-        numpy_random.seed()
-
-
-def _seed(numpy_random: Any, entropy: bytes) -> None:
-    import random
-
-    random.seed(entropy)
     if numpy_random is not None:
-        words = random.Random(entropy + b"numpy")
-        numpy_random.seed([words.getrandbits(32) for _ in range(8)])
+        numpy_random.seed(None if entropy is None else [len(entropy), *entropy])
+    random = modules.get("random")
+    if random is not None and entropy is not None:  # imported later, it asks the kernel
+        random.seed(entropy)
