@@ -97,6 +97,34 @@ class Engine:
             opened.append(seat.index)
         return opened
 
+    def adopt(self, indices: Sequence[int]) -> None:
+        """Take the lanes of workers that are in an episode already."""
+        for grant in self._control.open(indices) if indices else ():
+            seat = self.seats[grant.index]
+            if grant.sock is None:
+                self.lose(seat.index, grant.reason)
+            else:
+                self._lanes.attach(seat.index, grant.sock, deadline_s=None)
+                seat.lane, seat.isolation = Lane.USED, grant.isolation
+
+    def lose(self, index: int, reason: str) -> None:
+        """A worker is gone, and not by its own doing."""
+        self._lanes.detach(index)
+        self.seats[index].lane = Lane.NONE
+        self.seats[index].fail(Failure(status="lost", reason=reason))
+
+    def reseed(self, seeds: Mapping[int, int]) -> None:
+        """Seed the generators of idle workers anew. A seat whose worker fails at it is FAILED."""
+        for index, seed in seeds.items():
+            self._submit(index, {"op": "reseed", "seed": seed}, self._options.step_timeout_s)
+        failures = {}
+        for arrival in self._gather(list(seeds), len(seeds)):
+            seat = self.seats[arrival.worker]
+            failure = _trouble(arrival) or replies.read_done(arrival.header or {}, seat.request_id)
+            if failure is not None:
+                failures[seat.index] = failure
+        self._fail(failures)
+
     def _hear_ready(self, fresh: Sequence[int]) -> dict[int, Failure]:
         """The first word of fresh workers. It does not count as an answer, so it frees no slot."""
         failures = {}

@@ -63,12 +63,13 @@ class Lanes:
     def __contains__(self, index: int) -> bool:
         return index in self._lanes
 
-    def attach(self, index: int, sock: socket.socket, *, deadline_s: float) -> None:
-        """Take a fresh worker's lane, whose first word is awaited until the deadline."""
+    def attach(self, index: int, sock: socket.socket, *, deadline_s: float | None) -> None:
+        """Take a worker's lane; of a fresh one the first word is awaited until the deadline."""
         self.detach(index)
         sock.setblocking(False)
         one = Lane(index, sock)
-        one.awaiting, one.deadline_s = 1, deadline_s
+        if deadline_s is not None:
+            one.awaiting, one.deadline_s = 1, deadline_s
         self._lanes[index] = self._by_fd[sock.fileno()] = one
         self._epoll.register(sock.fileno(), select.EPOLLIN)
 

@@ -29,7 +29,7 @@ def is_recoverable(answer: Stepped | Failure) -> bool:
 def _recover(engine: Engine, seat: Seat, action: object) -> Stepped | Failure:
     death = seat.failure
     assert death is not None
-    obstacle = _replay(engine, seat)
+    obstacle = _replay(engine, seat) if seat.log else "its episode was forked under another seed"
     if obstacle is None:
         answer = _step(engine, seat, action)
         if isinstance(answer, Stepped):

@@ -88,6 +88,11 @@ def read_step(header: Header, request_id: int) -> Stepped | Failure:
     return Stepped(observation, float(reward), terminated, truncated, info, _milliseconds(header))
 
 
+def read_done(header: Header, request_id: int) -> Failure | None:
+    """The answer to a request that has no result: None when it was done."""
+    return _other_than_an_answer(header, request_id)
+
+
 def _other_than_an_answer(header: Header, request_id: int) -> Failure | None:
     found = header.get("id")
     if type(found) is not int or found != request_id:

@@ -77,6 +77,11 @@ class Worker:
         self._end: asyncio.Future[End] = asyncio.get_running_loop().create_future()
 
     @property
+    def program(self) -> Program:
+        """Its environment server."""
+        return self._program
+
+    @property
     def is_alive(self) -> bool:
         """Whether its environment server runs, as far as is known."""
         return not self._end.done()

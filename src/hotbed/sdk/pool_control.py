@@ -8,11 +8,13 @@ from collections.abc import Mapping, Sequence
 
 from hotbed.errors import Error, NodeUnavailable, ProtocolError
 from hotbed.guest import frames
+from hotbed.pools.branching import Restored, Taken
 from hotbed.pools.control import Grant, Output, WorkerEnd
-from hotbed.sdk import pool_calls
+from hotbed.sdk import pool_calls, snapshot_calls
 from hotbed.sdk.addresses import Address, dial
 from hotbed.sdk.transport import Link
 from hotbed.wire.pools import PoolCreated
+from hotbed.wire.snapshots import WorkersRestored
 
 LANES_TIMEOUT_S = 60.0
 
@@ -85,6 +87,26 @@ class NodeControl:
         found = self._link.send(pool_calls.worker_output(self._pool.id, index))
         return Output(stdout=found.stdout, stderr=found.stderr)
 
+    def snapshot(self, index: int, *, skip: bool, verify: bool) -> Taken:
+        """Take a snapshot of a worker."""
+        row = self._link.send(snapshot_calls.take(self._pool.id, index, skip=skip, verify=verify))
+        return Taken(id=row.id, size=row.size, skipped=row.skipped)
+
+    def restore(self, snapshot: str, indices: Sequence[int], *, verify: bool) -> Restored:
+        """Replace workers by what a snapshot was taken of."""
+        return _restored(self._link.send(snapshot_calls.restore(self._pool.id, snapshot, indices, verify=verify)))
+
+    def fork(self, index: int, targets: Sequence[int], *, skip: bool, verify: bool) -> Restored:
+        """Replace workers by copies of one."""
+        return _restored(self._link.send(snapshot_calls.fork(self._pool.id, index, targets, skip=skip, verify=verify)))
+
+    def free(self, snapshot: str) -> None:
+        """Free a snapshot. A node that is gone has freed it already."""
+        try:
+            self._link.send(snapshot_calls.free(snapshot))
+        except Error:
+            pass
+
     def close(self) -> None:
         """End the pool. A node that is gone has ended it already."""
         self._drop()
@@ -92,3 +114,7 @@ class NodeControl:
             self._link.send(pool_calls.delete_pool(self._pool.id))
         except Error:
             pass
+
+
+def _restored(answer: WorkersRestored) -> Restored:
+    return Restored(failed={int(index): reason for index, reason in answer.failed.items()}, skipped=answer.skipped)

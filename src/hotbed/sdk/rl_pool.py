@@ -8,9 +8,9 @@ from typing import IO, Any
 
 from hotbed.errors import InvalidRequest, NotFound
 from hotbed.pools import archive
+from hotbed.pools.branching import BranchingPool
 from hotbed.pools.contract import Autoreset, Mode, PoolOptions, Recover
 from hotbed.pools.seeds import PoolSeed, pool_seed
-from hotbed.pools.vector import VectorPool
 from hotbed.sdk import pool_calls
 from hotbed.sdk.client import AnyClient
 from hotbed.sdk.connect import link_of
@@ -21,7 +21,7 @@ from hotbed.wire.pools import CreatePool, PoolCreated
 _CHUNK = 1 << 18
 
 
-class RLPool(VectorPool):
+class RLPool(BranchingPool):
     """`n` workers, each a sandbox of `template` with the environment of `env_dir`.
 
     The directory is sent once, appears read-only at /env, and its env.py hands its functions to `serve`. With

@@ -184,6 +184,8 @@ class ForkBackend:
             "spares": sum(len(template.spares) for template in templates),
             "forks": sum(self._forks.values()),
             "warm_hits": self._forks["warm"],
+            "snapshots": len(self.livefork),
+            "snapshot_bytes": self.livefork.size,
             **(self._groups.stats() if self._groups is not None else {}),
         }
 
