@@ -8,7 +8,8 @@ from pathlib import Path
 from benchmarks.lab import node
 from benchmarks.rows import Row
 from hotbed import Client, Sandbox
-from hotbed.cli.leavings import nested_processes, used_mib
+from hotbed.cli.leavings import nested_processes
+from hotbed.cli.memory import used_mib
 
 IDLE = 64
 BARS = {"python": 1.5, "python-numpy": 2.5}

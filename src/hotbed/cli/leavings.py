@@ -1,65 +1,158 @@
-"""What sandboxes could leave on a machine, counted from outside and without asking the node."""
+"""What sandboxes could leave on a machine, seen from outside and without asking a node.
+
+Other nodes may live beside ours and are none of our business, so what counts is what has lost its node. A sandbox's
+process lives in a pid namespace below ours and has a launcher and a node above it; without them it is an orphan.
+Control groups carry the pid and the start time of their node in their name. And what our own node had below it before
+it ended is looked for by pid and start time, which together name one process for ever.
+"""
 
 from __future__ import annotations
 
 import os
-import threading
+import re
+import socket
+import struct
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 _OURS = "hotbed"
+_RUN = re.compile(r"hotbed-(\d+)-(\d+)-")
 _LOOK_EVERY_S = 0.05
-_SAMPLE_EVERY_S = 0.02
+_KEEPERS = 2  # a launcher and a node
+
+Named = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Process:
+    """One process: its number and start, its parent, whether it lives in a namespace below ours."""
+
+    pid: int
+    start: int
+    parent: int
+    nested: bool
+
+    @property
+    def name(self) -> Named:
+        """What names it for ever."""
+        return self.pid, self.start
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Leavings:
-    """Processes in pid namespaces below ours, our mounts, and control groups of ours."""
+    """What has lost its node."""
 
-    processes: frozenset[int]
+    processes: frozenset[Named]
     mounts: int
     cgroups: frozenset[str]
 
 
 def look() -> Leavings:
-    """Count now."""
+    """See what lies around now."""
+    alive = processes()
+    mounts = Path("/proc/self/mountinfo").read_text().splitlines()
     return Leavings(
-        processes=frozenset(nested_processes()),
-        mounts=len(Path("/proc/self/mountinfo").read_text().splitlines()),
-        cgroups=frozenset(our_cgroups()),
+        processes=frozenset(process.name for process in orphans(alive)),
+        mounts=sum(_OURS in line for line in mounts),
+        cgroups=frozenset(abandoned_cgroups(alive)),
     )
 
 
-def nested_processes() -> list[int]:
-    """Processes that have a pid of their own in a namespace below ours: templates, and all that sandboxes run."""
-    found = []
+def processes() -> dict[int, Process]:
+    """Every process."""
+    found = {}
     for entry in os.listdir("/proc"):
-        if not entry.isdigit():
-            continue
-        try:
-            status = Path(f"/proc/{entry}/status").read_text()
-        except OSError:
-            continue  # it ended while we looked
-        pids = next((line for line in status.splitlines() if line.startswith("NSpid:")), "")
-        if len(pids.split()) > 2:
-            found.append(int(entry))
+        if entry.isdigit():
+            try:
+                found[int(entry)] = _process(int(entry))
+            except (OSError, IndexError):
+                continue  # it ended while we looked
     return found
 
 
-def our_cgroups() -> list[str]:
-    """Control groups that carry our name, wherever this machine mounts them."""
-    return [path for top in ("/sys/fs/cgroup",) for path, folders, _ in os.walk(top) if _OURS in os.path.basename(path)]
+def _process(pid: int) -> Process:
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    status = Path(f"/proc/{pid}/status").read_text().splitlines()
+    pids = next((line for line in status if line.startswith("NSpid:")), "").split()[1:]
+    return Process(pid=pid, start=int(fields[19]), parent=int(fields[1]), nested=len(pids) > 1)
 
 
-def wait_same(before: Leavings, *, timeout_s: float) -> dict[str, int]:
-    """How much more there is than before, once that is nothing or time is up."""
+def nested_processes() -> list[int]:
+    """Processes in pid namespaces below ours: templates, and all that sandboxes run."""
+    return [process.pid for process in processes().values() if process.nested]
+
+
+def orphans(alive: dict[int, Process]) -> Iterator[Process]:
+    """Processes of ours in namespaces below, with no node above them."""
+    for process in alive.values():
+        if process.nested and len(_keepers(process, alive)) < _KEEPERS and _is_ours(process.pid):
+            yield process
+
+
+def _keepers(process: Process, alive: dict[int, Process]) -> list[Process]:
+    """The ancestors in our own namespace, init excepted."""
+    found = []
+    above = alive.get(process.parent)
+    while above is not None and above.pid != 1:
+        if not above.nested:
+            found.append(above)
+        above = alive.get(above.parent)
+    return found
+
+
+def _is_ours(pid: int) -> bool:
+    try:
+        return _OURS.encode() in Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return False
+
+
+def abandoned_cgroups(alive: dict[int, Process]) -> Iterator[str]:
+    """Control groups named for a node that is no more."""
+    names = {process.name for process in alive.values()}
+    for path, _, _ in os.walk("/sys/fs/cgroup"):
+        run = _RUN.match(os.path.basename(path))
+        if run and (int(run[1]), int(run[2])) not in names:
+            yield path
+
+
+def node_pid(client: Any) -> int | None:
+    """The process at the other end of a client's Unix socket (man 7 unix, SO_PEERCRED); None over TCP."""
+    connection: socket.socket = client.link.hold().connection
+    if connection.family != socket.AF_UNIX:
+        return None
+    pid: int = struct.unpack("3i", connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))[0]
+    return pid
+
+
+def family(top: int | None) -> frozenset[Named]:
+    """A node and everything below it."""
+    alive = processes()
+    return frozenset(
+        process.name
+        for process in alive.values()
+        if process.pid == top or any(above.pid == top for above in _keepers(process, alive))
+    )
+
+
+def wait_clean(before: Leavings, node: frozenset[Named], *, timeout_s: float) -> dict[str, int]:
+    """What is left once that is nothing or time is up. `node` is the family of a node that should have ended."""
     deadline = time.monotonic() + timeout_s
     while True:
+        names = {process.name for process in processes().values()}
         more = excess(before, look())
+        more["processes"] += len(node & names)
         if not any(more.values()) or time.monotonic() > deadline:
             return more
         time.sleep(_LOOK_EVERY_S)
+
+
+def wait_same(before: Leavings, *, timeout_s: float) -> dict[str, int]:
+    """How much more lies around than before, once that is nothing or time is up."""
+    return wait_clean(before, frozenset(), timeout_s=timeout_s)
 
 
 def excess(before: Leavings, now: Leavings) -> dict[str, int]:
@@ -69,32 +162,3 @@ def excess(before: Leavings, now: Leavings) -> dict[str, int]:
         "mounts": max(0, now.mounts - before.mounts),
         "cgroups": len(now.cgroups - before.cgroups),
     }
-
-
-class MemoryWatch:
-    """The most memory that the machine had in use at once, above what it had when the watch began."""
-
-    def __init__(self) -> None:
-        self.peak_mib = 0
-        self._first = used_mib()
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._watch, name="memory-watch", daemon=True)
-
-    def __enter__(self) -> MemoryWatch:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._stop.set()
-        self._thread.join()
-
-    def _watch(self) -> None:
-        while not self._stop.wait(_SAMPLE_EVERY_S):
-            self.peak_mib = max(self.peak_mib, used_mib() - self._first)
-
-
-def used_mib() -> int:
-    """Memory that is not available to a new program."""
-    values = dict(line.split(":", 1) for line in Path("/proc/meminfo").read_text().splitlines())
-    kib = {name: int(value.split()[0]) for name, value in values.items()}
-    return (kib["MemTotal"] - kib["MemAvailable"]) // 1024

@@ -32,20 +32,35 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 def run(args: argparse.Namespace) -> int:
     """Run it and show it."""
     from hotbed import connect
-    from hotbed.cli.leavings import look, wait_same
+    from hotbed.cli import leavings
+    from hotbed.sdk.connect import connect_if_running
 
     output = Output.of(args)
     problems = load_problems()
-    before = look()
-    output.talk("finding or starting a node")
-    with connect() as client:
+    running = connect_if_running()
+    before = leavings.look()
+    output.talk("starting a node" if running is None else f"using the node at {running.url}")
+    with running or connect() as client:
+        others = client.health().running
         whole = play(args, "solutions", [program(problem) for problem in problems], client)
         broken = play(args, "broken on purpose", [program(problem, broken=True) for problem in problems], client)
-        alive = len(client.sandboxes())
-    left = wait_same(before, timeout_s=10.0)
+        alive = wait_ended(client, others)
+        # A node that was there before goes on living, and keeps its templates.
+        node = leavings.family(leavings.node_pid(client)) if running is None else frozenset()
+    left = leavings.wait_clean(before, node, timeout_s=10.0)
     summary = summarize(whole, broken, alive=alive, left=left)
     show(output, summary)
     return 0 if summary["as_expected"] else 1
+
+
+def wait_ended(client: Any, others: int, *, timeout_s: float = 5.0) -> int:
+    """How many sandboxes are not gone yet, once there are none or time is up."""
+    import time
+
+    deadline = time.monotonic() + timeout_s
+    while (more := int(client.health().running) - others) > 0 and time.monotonic() < deadline:
+        time.sleep(0.02)
+    return max(0, more)
 
 
 def load_problems() -> list[dict[str, str]]:
@@ -72,7 +87,7 @@ def play(args: argparse.Namespace, label: str, programs: list[str], client: Any)
     from concurrent.futures import ThreadPoolExecutor, as_completed
 
     from hotbed import rollout_once
-    from hotbed.cli.leavings import MemoryWatch
+    from hotbed.cli.memory import MemoryWatch
 
     threads = args.threads or 4 * len(os.sched_getaffinity(0))
     rollout_once(args.template, code="pass", client=client)  # the template is warm from here on
