@@ -10,12 +10,11 @@ import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from hotbed.runtime.livefork import facts, handles, maps, pages
+from hotbed.runtime.livefork import facts, handles, maps
 from hotbed.runtime.livefork.facts import Manner
 from hotbed.runtime.livefork.handles import Handle
 from hotbed.runtime.livefork.image import Image
 from hotbed.runtime.livefork.maps import Mapping
-from hotbed.runtime.livefork.pages import Pagemap
 from hotbed.runtime.livefork.runs import PAGE, Run, union
 from hotbed.runtime.livefork.tracee import Tracee
 from hotbed.runtime.livefork.witness import Witness, closed_to
@@ -83,11 +82,9 @@ def take(tracee: Tracee, witness: Witness, obstacles: list[str], *, skip: bool, 
 
 def _dump(pid: int, mappings: list[Mapping], witness: Witness) -> tuple[list[Run], Image]:
     private = maps.private(mappings)
-    closed = closed_to(private, "r")
-    with Pagemap(pid) as pagemap:
-        own = union(pages.own(pagemap, private))
-        strangers = witness.strangers(pid, pagemap, own, closed)
-        return own, Image.of(pid, strangers, union(closed, pages.shared(pagemap, strangers)))
+    counted = witness.census(pid, private)
+    assert counted.strangers is not None
+    return counted.own, Image.of(pid, counted.strangers, union(closed_to(private, "r"), counted.shared))
 
 
 def _is_lost(mapping: Mapping) -> bool:

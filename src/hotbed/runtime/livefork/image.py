@@ -35,11 +35,7 @@ class Image:
         image = cls(runs)
         try:
             shut = both(runs, closed)
-            if not shut:
-                pages.fetch(pid, runs, image.address)
-                return image
-            for batch, address in image._batches(minus(runs, shut)):
-                pages.fetch(pid, batch, address)
+            pages.fetch(pid, list(image.parts(minus(runs, shut) if shut else runs)))
             image._force(pid, shut, os.O_RDONLY)
         except OSError:
             image.close()
@@ -63,24 +59,8 @@ class Image:
     def store(self, pid: int, runs: Sequence[Run], closed: Sequence[Run]) -> None:
         """Write these pages, all of them ours, into a process that we trace. `closed`: it may not write them itself."""
         shut = both(runs, closed)
-        for batch, address in self._batches(minus(runs, shut) if shut else runs):
-            pages.store(pid, batch, address)
+        pages.store(pid, list(self.parts(minus(runs, shut) if shut else runs)))
         self._force(pid, shut, os.O_WRONLY)
-
-    def _batches(self, runs: Sequence[Run]) -> Iterator[tuple[list[Run], int]]:
-        """The parts of these runs that follow each other here, together."""
-        batch: list[Run] = []
-        begin = end = 0
-        for run, address in self.parts(runs):
-            if batch and address != end:
-                yield batch, begin
-                batch = []
-            if not batch:
-                begin = end = address
-            batch.append(run)
-            end += run[1] - run[0]
-        if batch:
-            yield batch, begin
 
     def _force(self, pid: int, runs: Sequence[Run], way: int) -> None:
         """Through /proc/pid/mem, which asks no rights of the pages themselves."""

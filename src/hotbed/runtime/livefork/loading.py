@@ -16,8 +16,7 @@ from collections.abc import Iterator
 from hotbed.runtime.livefork import facts, handles, maps, pages
 from hotbed.runtime.livefork.capture import Capture, digests
 from hotbed.runtime.livefork.maps import Mapping, Piece
-from hotbed.runtime.livefork.pages import Pagemap
-from hotbed.runtime.livefork.runs import PAGE, Run, both, minus, union
+from hotbed.runtime.livefork.runs import PAGE, Run, both, minus, size
 from hotbed.runtime.livefork.tracee import Lost, R, Tracee
 from hotbed.runtime.livefork.witness import closed_to
 
@@ -106,16 +105,16 @@ def _fill(vessel: Tracee, capture: Capture) -> int:
     """Make its pages those of the original; how many bytes were written."""
     pid, witness = vessel.pid, capture.witness
     private = maps.private(capture.mappings)
-    unreadable, unwritable = closed_to(private, "r"), closed_to(private, "w")
+    unwritable = closed_to(private, "w")
     kept = list(capture.image.runs)
-    with Pagemap(pid) as pagemap:
-        present = union(pages.own(pagemap, private))
-        for run in _cut(minus(present, capture.own), private):
-            _empty(vessel, *run)
-        stale = witness.strangers(pid, pagemap, minus(capture.own, kept), unreadable)
+    counted = witness.census(pid, private)
+    for run, mapping in _cut(minus(counted.own, capture.own), private):
+        _empty(vessel, run, mapping)
+    equal = minus(capture.own, kept)  # to the witness's, in the original
+    stale = minus(equal, minus(counted.own, counted.strangers or []))  # and not, or not provably, in the vessel
     witness.image.store(pid, stale, unwritable)
     capture.image.store(pid, kept, unwritable)
-    return sum(end - start for start, end in (*stale, *kept))
+    return size(stale) + size(kept)
 
 
 def _cut(runs: list[Run], private: list[Mapping]) -> Iterator[tuple[Run, Mapping]]:
@@ -129,7 +128,7 @@ def _empty(vessel: Tracee, run: Run, mapping: Mapping) -> None:
     start, end = run
     few = end - start <= _FEW_PAGES * PAGE
     if few and not mapping.is_file and "w" in mapping.rights:
-        pages.store(vessel.pid, [run], ctypes.addressof(_zeros))
+        pages.store(vessel.pid, [(run, ctypes.addressof(_zeros))])
     else:
         vessel.call("madvise", start, end - start, _DONTNEED)
 

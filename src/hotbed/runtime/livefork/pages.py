@@ -17,7 +17,8 @@ import mmap
 import os
 import re
 import struct
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 from hotbed.guest import kernel
 from hotbed.runtime.linux.memory import NR_PROCESS_VM_READV, NR_PROCESS_VM_WRITEV
@@ -70,38 +71,50 @@ def places_are_visible() -> bool:
     return word & _PLACE != 0
 
 
-def own(pagemap: Pagemap, mappings: Sequence[Mapping]) -> list[Run]:
-    """The pages that hold something of the process's own: written, anonymous, here or swapped out."""
+@dataclass(frozen=True, slots=True)
+class Census:
+    """A process's own pages: all; of these, those that the other process has not the very same of; of *these*, shared.
+
+    `strangers` is None where places cannot be seen.
+    """
+
+    own: list[Run]
+    strangers: list[Run] | None
+    shared: list[Run]
+
+
+def census(pagemap: Pagemap, mappings: Iterable[Mapping], other: Pagemap | None) -> Census:
+    """Count the pages of private mappings that hold something written: anonymous, here or swapped out."""
     found: list[Run] = []
+    strangers: list[Run] = []
+    shared: list[Run] = []
     for mapping in mappings:
-        marks = pagemap.words(mapping.start, mapping.end)[_WORD - 1 :: _WORD]
-        found.extend(matching(_OWN, marks, mapping.start))
-    return found
+        words = pagemap.words(mapping.start, mapping.end)
+        marks = words[_WORD - 1 :: _WORD]
+        mine = list(matching(_OWN, marks, mapping.start))
+        if not mine:
+            continue
+        found += mine
+        if other is not None:
+            marks = _without_equal(words, other.words(mapping.start, mapping.end), marks)
+            strangers += matching(_OWN, marks, mapping.start)
+        shared += matching(_SHARED, marks, mapping.start)
+    return Census(union(found), union(strangers) if other is not None else None, union(shared))
 
 
-def shared(pagemap: Pagemap, runs: Sequence[Run]) -> list[Run]:
-    """Of these pages, those that other processes have too."""
-    found: list[Run] = []
-    for start, end in runs:
-        found.extend(matching(_SHARED, pagemap.words(start, end)[_WORD - 1 :: _WORD], start))
-    return found
-
-
-def unlike(pagemap: Pagemap, other: Pagemap, runs: Sequence[Run]) -> list[Run]:
-    """Of these pages, those that the other process does not have the very same of. Needs visible places."""
-    found: list[Run] = []
-    for start, end in runs:
-        mine, theirs = pagemap.words(start, end), other.words(start, end)
-        for block in range(0, len(mine), _BLOCK):
-            if mine[block : block + _BLOCK] != theirs[block : block + _BLOCK]:
-                found.extend(_unlike_words(mine[block : block + _BLOCK], theirs[block : block + _BLOCK], start, block))
-    return union(found)
-
-
-def _unlike_words(mine: bytes, theirs: bytes, start: int, offset: int) -> list[Run]:
-    first = start + offset // _WORD * PAGE
-    words = zip(struct.iter_unpack("Q", mine), struct.iter_unpack("Q", theirs), strict=True)
-    return [(first + index * PAGE, first + (index + 1) * PAGE) for index, (one, two) in enumerate(words) if one != two]
+def _without_equal(mine: bytes, theirs: bytes, marks: bytes) -> bytes:
+    """The marks with those of pages that are the same in both taken out. Block by block: most are wholly equal."""
+    kept = bytearray(marks)
+    for block in range(0, len(mine), _BLOCK):
+        one, two = mine[block : block + _BLOCK], theirs[block : block + _BLOCK]
+        first = block // _WORD
+        if one == two:
+            kept[first : first + _BLOCK // _WORD] = bytes(len(one) // _WORD)
+            continue
+        for index in range(0, len(one), _WORD):
+            if one[index : index + _WORD] == two[index : index + _WORD]:
+                kept[first + index // _WORD] = 0
+    return bytes(kept)
 
 
 def address_of(buffer: mmap.mmap) -> int:
@@ -113,38 +126,36 @@ def address_of(buffer: mmap.mmap) -> int:
         del view
 
 
-def fetch(pid: int, runs: Sequence[Run], target: int) -> None:
-    """Copy these pages of a process, one after another, to an address of ours."""
-    _transfer(NR_PROCESS_VM_READV, pid, runs, target)
+Part = tuple[Run, int]  # addresses there, address here
 
 
-def store(pid: int, runs: Sequence[Run], source: int) -> None:
+def fetch(pid: int, parts: Sequence[Part]) -> None:
+    """Copy pages of a process to addresses of ours."""
+    _transfer(NR_PROCESS_VM_READV, pid, parts)
+
+
+def store(pid: int, parts: Sequence[Part]) -> None:
     """The reverse. The pages must be writable there."""
-    _transfer(NR_PROCESS_VM_WRITEV, pid, runs, source)
+    _transfer(NR_PROCESS_VM_WRITEV, pid, parts)
 
 
-def _transfer(number: int, pid: int, runs: Sequence[Run], local: int) -> None:
-    for first in range(0, len(runs), _IOVECS):
-        batch = runs[first : first + _IOVECS]
-        size = sum(end - start for start, end in batch)
-        there = b"".join(struct.pack("QQ", start, end - start) for start, end in batch)
-        moved = 0
-        while moved < size:  # one call moves at most 2 GiB
-            got = kernel.call(number, pid, struct.pack("QQ", local + moved, size - moved), 1, there, len(batch))
-            if got == size - moved:
-                break
-            there, batch = _rest(batch, got)
-            moved += got
-        local += size
+def _transfer(number: int, pid: int, parts: Sequence[Part]) -> None:
+    for first in range(0, len(parts), _IOVECS):
+        batch: Sequence[Part] = parts[first : first + _IOVECS]
+        while batch:  # one call moves at most 2 GiB
+            here = b"".join(struct.pack("QQ", address, end - start) for (start, end), address in batch)
+            there = b"".join(struct.pack("QQ", start, end - start) for (start, end), _ in batch)
+            moved = kernel.call(number, pid, here, len(batch), there, len(batch))
+            if not moved:
+                raise OSError(f"no byte of process {pid} could be moved")
+            batch = _rest(batch, moved)
 
 
-def _rest(batch: Sequence[Run], done: int) -> tuple[bytes, list[Run]]:
-    left: list[Run] = []
-    for start, end in batch:
+def _rest(batch: Sequence[Part], done: int) -> list[Part]:
+    left: list[Part] = []
+    for (start, end), address in batch:
         skipped = min(done, end - start)
         done -= skipped
         if start + skipped < end:
-            left.append((start + skipped, end))
-    if done or not left:
-        raise OSError("a transfer of memory went wrong")
-    return b"".join(struct.pack("QQ", start, end - start) for start, end in left), left
+            left.append(((start + skipped, end), address + skipped))
+    return left

@@ -20,7 +20,7 @@ class Witness:
         self.trusts_places = trust_places
         mappings = maps.private(maps.read(pid))
         self.pagemap = Pagemap(pid)
-        self.own = union(pages.own(self.pagemap, mappings))
+        self.own = pages.census(self.pagemap, mappings, None).own
         self.image = Image.of(pid, self.own, self.own)
 
     def close(self) -> None:
@@ -28,16 +28,19 @@ class Witness:
         self.image.close()
         self.pagemap.__exit__(None, None, None)
 
-    def strangers(self, pid: int, pagemap: Pagemap, runs: list[Run], closed: list[Run]) -> list[Run]:
-        """Of these pages of a stopped process, those that are not provably equal to the witness's."""
-        if self.trusts_places:
-            return pages.unlike(pagemap, self.pagemap, runs)
-        common = both(runs, self.own)
-        seen = Image.of(pid, common, union(closed, pages.shared(pagemap, common)))
+    def census(self, pid: int, mappings: list[maps.Mapping]) -> pages.Census:
+        """The own pages of a stopped process, and which of them are not provably equal to the witness's."""
+        with Pagemap(pid) as pagemap:
+            counted = pages.census(pagemap, mappings, self.pagemap if self.trusts_places else None)
+        if counted.strangers is not None:
+            return counted
+        common = both(counted.own, self.own)
+        seen = Image.of(pid, common, union(closed_to(mappings, "r"), counted.shared))
         try:
-            return union(minus(runs, common), seen.unlike(self.image, common))
+            strangers = union(minus(counted.own, common), seen.unlike(self.image, common))
         finally:
             seen.close()
+        return pages.Census(counted.own, strangers, both(counted.shared, strangers))
 
 
 def closed_to(mappings: list[maps.Mapping], right: str) -> list[Run]:
