@@ -30,7 +30,7 @@ import sys
 import time
 from typing import Any, Dict, List, NoReturn, Optional, Tuple
 
-from . import filters, forkhooks, frames, isolate, kernel, networks, rehearsal
+from . import filters, forkhooks, frames, heap, isolate, kernel, networks, rehearsal
 
 CONTROL = 3
 MESSAGE_LIMIT = 1 << 16
@@ -268,10 +268,7 @@ def settle() -> None:
     kernel.Filter(filters.template_filter()).install()
     sys.stdout.flush()
     sys.stderr.flush()
-    gc.collect()
-    kernel.trim_heap()
-    gc.freeze()
-    gc.disable()
+    heap.settle()
 
 
 def main() -> NoReturn:
