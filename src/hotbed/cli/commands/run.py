@@ -98,8 +98,8 @@ def variables(words: Sequence[str]) -> dict[str, str]:
 
 def as_data(result: Any) -> dict[str, Any]:
     """A result for `--json`."""
-    names = [name for name in result.__dataclass_fields__ if name not in ("order", "raw_stdout", "raw_stderr")]
-    return {"ok": result.ok, **{name: getattr(result, name) for name in names}}
+    names = [name for name in result.__dataclass_fields__ if name not in ("order", "stdout_b64", "stderr_b64")]
+    return {name: getattr(result, name) for name in names}
 
 
 def exit_code(status: str, code: int, signal: int | None) -> int:
