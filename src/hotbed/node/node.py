@@ -99,7 +99,7 @@ class Node:
         await self.backend.start()
         self.isolation = self.pools.isolation = str(self.backend.capabilities()["isolation"])
         for name in warm:
-            await self.templates.warm(name)
+            await self.templates.plain(name)
         log.info("event=node_started node=%s isolation=%s max=%d", self.id, self.isolation, self.admission.limit)
 
     async def drain(self, *, deadline_s: float) -> None:
@@ -186,7 +186,7 @@ class Node:
         request = seeding.completed(request)
         seed = plans.seed_of(request)
         box_plan = plans.box_plan(self.templates.spec(request.template), request)
-        template = await self.templates.warm(request.template)
+        template = await self.templates.plain(request.template)
         held = await self._fork_ready(template, box_plan, lease)
         session = self._keep(held, template, request, seed)
         made = SandboxCreated(

@@ -96,7 +96,7 @@ def _recorded(row: dict[str, Any], store: Store) -> Recorded:
 
 async def same_template(node: Node, row: dict[str, Any]) -> Template:
     """The template a rollout ran on. Raises when it is another by now."""
-    template = await node.templates.warm(row["template"])
+    template = await node.templates.plain(row["template"])
     if template.digest != row["template_digest"]:
         raise InvalidRequest(
             f"template {row['template']} is {template.digest[:12]} now and was {row['template_digest'][:12]} then",

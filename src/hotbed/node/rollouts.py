@@ -26,7 +26,7 @@ async def run_rollout(
     seed = plans.seed_of(request)
     box_plan = plans.box_plan(node.templates.spec(request.template), request)
     exec_plan = plans.exec_plan(request)
-    template = await node.templates.warm(request.template)
+    template = await node.templates.plain(request.template)
     with node.working():
         held = await node.fork(template, box_plan, lease)
         try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 from hotbed.errors import AtCapacity, Error, InvalidRequest, UnknownTemplate
 from hotbed.runtime.base import Backend, Limits, Template, TemplateSpec
@@ -29,6 +29,7 @@ class Templates:
         self._limit = limit
         self._specs = {spec.name: spec for spec in built_in}
         self._built_in = frozenset(self._specs)
+        self._plain: dict[str, TemplateSpec] = {}
         self._digests: dict[str, str] = {}
         self._errors: dict[str, str] = {}
 
@@ -46,8 +47,14 @@ class Templates:
             raise UnknownTemplate(f"no template {name[:64]!r}", hint=f"templates here: {known}") from None
 
     async def warm(self, name: str) -> Template:
-        """The warm template of a name, started on first use and again after it died."""
-        spec = self.spec(name)
+        """The warm template of a name with its guest programs, started on first use and again after it died."""
+        return await self._backend.template(self.spec(name))
+
+    async def plain(self, name: str) -> Template:
+        """The same without guest programs: for what only runs execs, as each fork pays for all that is imported."""
+        spec = self._plain.get(name)
+        if spec is None:
+            spec = self._plain[name] = replace(self.spec(name), programs=())
         try:
             template = await self._backend.template(spec)
         except Error as error:
@@ -69,10 +76,10 @@ class Templates:
             raise AtCapacity(f"this node keeps {self._limit} templates", hint="raise max_templates")
         self._specs[spec.name] = spec
         try:
-            await self.warm(spec.name)
+            await self.plain(spec.name)
         except Error:
             if known is None:
-                del self._specs[spec.name]
+                del self._specs[spec.name], self._plain[spec.name]
             raise
         return self.row(spec.name)
 

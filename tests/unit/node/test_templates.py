@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -36,7 +37,7 @@ def test_a_template_is_pending_until_it_has_been_warmed() -> None:
     async def scenario() -> list[str]:
         templates = Templates(FakeBackend(), limit=4)
         before = templates.row("python")
-        await templates.warm("python")
+        await templates.plain("python")
         after = templates.row("python")
         assert after.digest
         assert (before.visibility, before.image) == ("public", "host")
@@ -78,7 +79,7 @@ def test_a_built_in_template_that_fails_says_so_in_its_row() -> None:
     async def scenario() -> None:
         templates = Templates(Breaking(), limit=4, built_in=(TemplateSpec(name="broken"),))
         with pytest.raises(TemplateFailed):
-            await templates.warm("broken")
+            await templates.plain("broken")
         assert (templates.rows()[0].phase, templates.rows()[0].error) == ("Failed", "no module named nope")
 
     asyncio.run(scenario())
@@ -100,3 +101,15 @@ def test_a_template_that_makes_no_sense_is_refused(wrong: dict[str, Any]) -> Non
     """Before an interpreter is started for it."""
     with pytest.raises(InvalidRequest):
         spec_of(CreateTemplate(**{"name": "mine", **wrong}))
+
+
+def test_a_plain_template_has_no_guest_programs_and_else_is_the_same() -> None:
+    async def claim() -> None:
+        templates = Templates(FakeBackend(), limit=4)
+        plain, full = await templates.plain("python"), await templates.warm("python")
+
+        assert plain.spec == replace(full.spec, programs=())
+        assert full.spec.programs == ("candidate", "judge")
+        assert templates.row("python").digest == plain.digest
+
+    asyncio.run(claim())
