@@ -24,7 +24,10 @@
     ├── TooLarge               too_large           413
     ├── NoSpace                no_space            507   the sandbox's disk, or the node's
     ├── AtCapacity             at_capacity         429   retryable, nothing was run
-    │   └── RateLimited        rate_limited        429
+    │   ├── RateLimited        rate_limited        429
+    │   └── QuotaExceeded      quota_exceeded      429   all that the tenant's tier allows is in use
+    ├── TemplateInUse          template_in_use     409   sandboxes of the template live
+    ├── NotSupported           not_supported       501   this node cannot do that; nothing else is done instead
     ├── Draining               draining            503   retryable elsewhere, nothing was run
     ├── IsolationUnavailable   isolation_unavailable 503 this host cannot isolate at the level asked for
     ├── TemplateFailed         template_failed     500   the template could not be made or died
@@ -69,9 +72,9 @@ class Error(Exception):
         return f"{self.message} (hint: {self.hint})" if self.hint else self.message
 
     def to_wire(self) -> dict[str, Any]:
-        """The error body: both envelopes of the published client at once, plus a hint."""
+        """The error body: both envelopes of the published client at once (`error` is text there), plus a hint."""
         body: dict[str, Any] = {
-            "error": self.code,
+            "error": self.message or self.code,
             "error_code": self.code,
             "code": self.code,
             "message": self.message or self.code,
@@ -230,6 +233,24 @@ class RateLimited(AtCapacity):
     """Too many requests for this key. Safe to retry after the time named."""
 
     code = "rate_limited"
+
+
+class QuotaExceeded(AtCapacity):
+    """The tenant's tier allows no more at once. Nothing was run. Safe to retry when something has ended."""
+
+    code = "quota_exceeded"
+
+
+class TemplateInUse(Error):
+    """Sandboxes of that template live."""
+
+    code, status = "template_in_use", 409
+
+
+class NotSupported(Error):
+    """This node cannot do that, and does nothing else instead."""
+
+    code, status = "not_supported", 501
 
 
 class Draining(Error):

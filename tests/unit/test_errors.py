@@ -19,11 +19,11 @@ def test_an_error_survives_the_wire() -> None:
 
 
 def test_the_body_satisfies_both_published_envelopes() -> None:
-    """One published client reads `error`, another `error_code`."""
+    """One reads text in `error` and a code in `error_code`, the other `message` and `code`."""
     body = AtCapacity("64 sandboxes are alive").to_wire()
 
     assert body == {
-        "error": "at_capacity",
+        "error": "64 sandboxes are alive",
         "error_code": "at_capacity",
         "code": "at_capacity",
         "message": "64 sandboxes are alive",
