@@ -1,0 +1,274 @@
+"""Programs that know nothing of us say the same with the same seed, and something else with another.
+
+Each is run five times with one seed and once with another, in a fresh sandbox each time, at every level at which the
+page promises it (`replay_table.py`). Programs that this machine does not have are skipped.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Awaitable, Iterator
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pytest
+
+from hotbed.errors import SandboxFailed
+from hotbed.runtime.backends.fork import ForkBackend, ForkSettings
+from hotbed.runtime.base import BoxRequest, Determinism, ExecOutcome, ExecRequest, TemplateSpec
+from tests.e2e import replay_table
+from tests.e2e.replay_table import PROGRAMS, Program
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
+
+T = TypeVar("T")
+SEED, OTHER_SEED = b"\x01" * 32, b"\x02" * 32
+SPEC = TemplateSpec(name="python", preload=("random", "secrets", "tempfile", "uuid", "multiprocessing"), programs=())
+CASES = [
+    pytest.param(program, level, id=f"{program.name}, {level}")
+    for program in PROGRAMS
+    for level, promise in (("rng", program.rng), ("full", program.full))
+    if promise == "same"
+]
+
+
+class Bench:
+    """A started backend, driven from plain tests."""
+
+    def __init__(self, directory: str) -> None:
+        self.backend = ForkBackend(ForkSettings(spares=4, run_dir=directory))
+        self._loop = asyncio.new_event_loop()
+        self._built: dict[tuple[str, ...], bytes] = {}
+        self._directory = Path(directory)
+        self.run(self.backend.start())
+
+    def run(self, waited: Awaitable[T]) -> T:
+        """Wait for something, for a bounded time."""
+        return self._loop.run_until_complete(asyncio.wait_for(waited, 150))
+
+    async def outcome(self, request: ExecRequest, spec: TemplateSpec = SPEC, *, spare: bool = True) -> ExecOutcome:
+        """What a request gives in a sandbox of its own."""
+        template = await self.backend.template(spec)
+        box = await template.fork(BoxRequest(use_spare=spare))
+        try:
+            return await box.exec(request)
+        finally:
+            await box.kill()
+
+    def request(self, program: Program, seed: bytes | None, level: Determinism) -> ExecRequest:
+        """A program as a request."""
+        files = tuple(
+            (f"/work/{name}", self._build(source, compiler), 0o755) for name, source, compiler in program.builds
+        )
+        return ExecRequest(
+            kind=program.kind,
+            program=program.text.encode(),
+            files=files,
+            stdin=program.stdin.encode(),
+            seed=seed,
+            determinism=level,
+        )
+
+    def said(self, program: Program, seed: bytes, level: Determinism) -> bytes:
+        """What a program prints, pinned and verified."""
+        outcome = self.run(self.outcome(self.request(program, seed, level)))
+        assert (outcome.status, outcome.stderr) == ("ok", b""), outcome
+        assert outcome.seed_ack == "verified"
+        return outcome.stdout
+
+    def _build(self, source: str, compiler: tuple[str, ...]) -> bytes:
+        key = (source, *compiler)
+        if key not in self._built:
+            self._built[key] = build(self._directory, source, compiler)
+        return self._built[key]
+
+    def close(self) -> None:
+        """End it."""
+        self.run(self.backend.close())
+        self._loop.close()
+
+
+def build(directory: Path, source: str, compiler: tuple[str, ...]) -> bytes:
+    """Compile one file on the host."""
+    binary = directory / "built"
+    if compiler[0] == "go":
+        (directory / "main.go").write_text(source)
+        argv = ["go", "build", "-o", str(binary), str(directory / "main.go")]
+        env = {**os.environ, "GOCACHE": str(directory / "gocache"), "GO111MODULE": "off", "HOME": str(directory)}
+        subprocess.run(argv, check=True, cwd=directory, env=env)
+    else:
+        subprocess.run([*compiler, "-", "-o", str(binary)], input=source.encode(), check=True)
+    return binary.read_bytes()
+
+
+@pytest.fixture(scope="module")
+def bench() -> Iterator[Bench]:
+    """One backend for all programs. A template's user must be able to reach its directory, so pytest's will not do."""
+    with tempfile.TemporaryDirectory(prefix="hotbed-replay-") as directory:
+        os.chmod(directory, 0o755)
+        one = Bench(directory)
+        yield one
+        one.close()
+
+
+@pytest.mark.parametrize(("program", "level"), CASES)
+def test_a_program_says_the_same_with_the_same_seed(bench: Bench, program: Program, level: Determinism) -> None:
+    """And, where it shows anything of the seed, something else with another."""
+    if not program.installed():
+        pytest.skip(f"{', '.join(program.needs) or program.builds[0][2][0]} is not installed")
+    said = [bench.said(program, SEED, level) for _ in range(5)]
+    other = bench.said(program, OTHER_SEED, level)
+
+    assert len(set(said)) == 1, said
+    assert said[0].strip()
+    assert (other != said[0]) == program.seeded
+
+
+def test_the_page_shows_this_table() -> None:
+    """What is promised is what is tested."""
+    page = replay_table.PAGE.read_text()
+
+    assert replay_table.page_with_table(page) == page, "run python -m tests.e2e.replay_table"
+
+
+def test_programs_say_the_same_beside_many_others(bench: Bench) -> None:
+    """One supervisor answers for all of them, in whatever order they ask."""
+    programs = [program for program in PROGRAMS if program.rng == "same" and not program.heavy and program.installed()]
+    alone = [bench.said(program, SEED, "rng") for program in programs]
+
+    async def crowd() -> list[ExecOutcome]:
+        requests = [bench.request(program, SEED, "rng") for program in programs for _ in range(3)]
+        return list(await asyncio.gather(*(bench.outcome(request) for request in requests)))
+
+    together = bench.run(crowd())
+
+    assert [outcome.stdout for outcome in together] == [said for said in alone for _ in range(3)]
+    assert {outcome.seed_ack for outcome in together} == {"verified"}
+
+
+def test_a_parked_sandbox_a_fresh_one_and_a_later_template_make_no_difference(bench: Bench) -> None:
+    """Which of them a rollout got is chance: its bytes, numbers and hashes must not tell."""
+    warm = next(program for program in PROGRAMS if program.name == "python, warm")
+    request = bench.request(warm, SEED, "rng")
+    parked = bench.run(bench.outcome(request)).stdout
+    fresh = bench.run(bench.outcome(request, spare=False)).stdout
+    bench.run(bench.backend.retire(SPEC))
+    later = bench.run(bench.outcome(request)).stdout
+
+    assert parked == fresh == later
+
+
+def test_numpy_and_openssl_of_a_warm_interpreter_are_pinned(bench: Bench) -> None:
+    """Their state was made in the template, which every fork shares."""
+    pytest.importorskip("numpy")
+    spec = TemplateSpec(name="numpy", preload=("numpy.random", "ssl"), programs=())
+    code = (
+        "import numpy, ssl; print(numpy.random.rand(2), numpy.random.default_rng().random(), ssl.RAND_bytes(8).hex())"
+    )
+
+    def said(seed: bytes) -> bytes:
+        request = ExecRequest(kind="code", program=code.encode(), seed=seed, determinism="rng")
+        outcome = bench.run(bench.outcome(request, spec))
+        assert outcome.status == "ok", outcome
+        return outcome.stdout
+
+    assert said(SEED) == said(SEED) != said(OTHER_SEED)
+
+
+def test_unseeded_forks_of_one_template_share_no_randomness(bench: Bench) -> None:
+    """Each number of each of twelve forks is its own."""
+    pytest.importorskip("numpy")
+    spec = TemplateSpec(name="numpy", preload=("numpy.random", "ssl", "uuid", "tempfile"), programs=())
+    code = """
+import numpy, os, random, secrets, ssl, tempfile, uuid
+print(random.random(), numpy.random.rand(), uuid.uuid4(), secrets.token_hex(8), ssl.RAND_bytes(8).hex())
+print(tempfile.mktemp(), os.urandom(8).hex(), numpy.random.default_rng().random(), uuid.uuid1().clock_seq)
+"""
+
+    async def forks() -> list[ExecOutcome]:
+        request = ExecRequest(kind="code", program=code.encode())
+        return list(await asyncio.gather(*(bench.outcome(request, spec) for _ in range(12))))
+
+    words = [word for outcome in bench.run(forks()) for word in outcome.stdout.split()[:-1]]
+
+    assert len(words) == 12 * 8
+    assert len(set(words)) == len(words)
+
+
+def supervisor_of(bench: Bench) -> int:
+    """The supervisor's process: the launcher's child that holds a listener."""
+    children = Path(f"/proc/{bench.backend.launching.pid}/task/{bench.backend.launching.pid}/children").read_text()
+    for pid in map(int, children.split()):
+        for link in Path(f"/proc/{pid}/fd").iterdir():
+            if "seccomp notify" in os.readlink(link):
+                return pid
+    raise AssertionError("there is no supervisor")
+
+
+@pytest.mark.parametrize("fallback", ["raise", "os.open('/dev/null', os.O_RDONLY); break"])
+def test_when_the_supervisor_dies_the_rollout_fails(bench: Bench, fallback: str) -> None:
+    """Also one that would have gone on with other randomness, and have said that all is well."""
+    code = f"""
+import os
+while True:
+    try:
+        os.getrandom(8)
+    except OSError:
+        {fallback}
+"""
+    request = ExecRequest(kind="code", program=code.encode(), seed=SEED, determinism="rng", timeout_s=20)
+
+    async def rollout() -> ExecOutcome:
+        running = asyncio.ensure_future(bench.outcome(request))
+        await asyncio.sleep(0.3)
+        os.kill(supervisor_of(bench), signal.SIGKILL)
+        return await running
+
+    began = time.monotonic()
+    with pytest.raises(SandboxFailed, match="pinned"):
+        bench.run(rollout())
+
+    assert time.monotonic() - began < 10
+    assert bench.run(bench.outcome(bench.request(PROGRAMS[0], SEED, "rng"))).seed_ack == "verified"
+
+
+@pytest.mark.parametrize("level", ["rng", "full"])
+def test_a_seeded_exec_that_is_killed_is_still_told_as_such(bench: Bench, level: Any) -> None:
+    """Pinned or not, a timeout is a result."""
+    code = b"import os\nwhile True: os.urandom(8)"
+    request = ExecRequest(kind="code", program=code, seed=SEED, determinism=level, timeout_s=0.3)
+    outcome = bench.run(bench.outcome(request))
+
+    assert (outcome.status, outcome.seed_ack) == ("timeout", "verified")
+
+
+def test_an_unseeded_exec_is_not_pinned(bench: Bench) -> None:
+    """It pays nothing, and says so."""
+    outcome = bench.run(bench.outcome(ExecRequest(kind="command", program=b"true")))
+
+    assert (outcome.seed_ack, outcome.pinned) == ("off", ())
+
+
+def test_a_command_that_cannot_be_started_says_so_as_without_a_seed(bench: Bench) -> None:
+    """Exit code and words of a shell."""
+    plain = ExecRequest(kind="commands", argv=(("/nonexistent", "x"),))
+    pinned = ExecRequest(kind="commands", argv=(("/nonexistent", "x"),), seed=SEED, determinism="rng")
+    found = [bench.run(bench.outcome(request)) for request in (plain, pinned)]
+
+    assert [(outcome.exit_code, outcome.stderr) for outcome in found] == [(127, found[0].stderr)] * 2
+
+
+def test_commands_in_turn_share_one_clock(bench: Bench) -> None:
+    """Level full: the second begins where the first left off."""
+    dates = (("date", "+%s.%N"), ("sleep", "0.05"), ("date", "+%s.%N"))
+    request = ExecRequest(kind="commands", argv=dates, seed=SEED, determinism="full")
+    first, second = (bench.run(bench.outcome(request)) for _ in range(2))
+    before, after = map(float, first.stdout.split())
+
+    assert first.stdout == second.stdout
+    assert 0.05 <= after - before < 0.06
