@@ -19,7 +19,7 @@ from hotbed.node.held import HeldBox
 from hotbed.node.leases import Lease
 from hotbed.node.nursery import Nursery
 from hotbed.pools import workers
-from hotbed.pools.workers import End, Worker
+from hotbed.pools.workers import End, Held, Worker
 from hotbed.runtime.base import Template
 from hotbed.wire.pools import CreatePool, PoolRow, WorkerEnded, WorkerOutput, WorkerRow, WorkerTrouble
 
@@ -49,6 +49,7 @@ class Pool:
     over: bool = False
     _workers: dict[int, Worker] = field(default_factory=dict)
     _generation: int = 0
+    _leaving: set[Held] = field(default_factory=set)
     _seats: dict[int, asyncio.Lock] = field(default_factory=dict)
     _gate: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(STARTS_AT_ONCE))
 
@@ -98,7 +99,7 @@ class Pool:
 
     async def close(self, reason: str) -> None:
         """End it and wait until nothing of its workers is left. Idempotent."""
-        held = [worker.held for worker in self._workers.values()]
+        held = [*(worker.held for worker in self._workers.values()), *self._leaving]
         self.discard(reason)
         await asyncio.gather(*(one.end(reason) for one in held))
 
@@ -138,6 +139,10 @@ class Pool:
             workers=tuple(_row(worker) for _, worker in sorted(self._workers.items())),
         )
 
+    async def _see_off(self, held: Held) -> None:
+        await held.end("it was replaced")
+        self._leaving.discard(held)
+
     def _worker(self, index: int) -> Worker:
         if index not in self._workers:
             raise NotFound(f"pool {self.id} has no worker {index}")
@@ -149,6 +154,8 @@ class Pool:
         if old is not None:
             old.discard("it was replaced")
             self.replaced += 1
+            self._leaving.add(old.held)
+            self.nursery.start(self._see_off(old.held), name=f"replaced-{old.id}")
         self._generation += 1
         async with self._gate:
             self.check_open()
