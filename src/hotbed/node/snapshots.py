@@ -22,7 +22,8 @@ from hotbed.node.pool import Pool
 from hotbed.pools import bundle
 from hotbed.pools.workers import Worker
 from hotbed.runtime import snapshots as runtime
-from hotbed.runtime.sandboxes import ForkBox, RunningProgram
+from hotbed.runtime.programs import RunningProgram
+from hotbed.runtime.sandboxes import ForkBox
 from hotbed.runtime.snapshots import LiveFork
 from hotbed.wire.snapshots import ForkWorker, RestoreWorkers, SnapshotRow, TakeSnapshot, WorkersRestored
 

@@ -22,7 +22,8 @@ from typing import Any
 from hotbed.errors import Error, SandboxFailed, SandboxGone, SnapshotUnsupported
 from hotbed.guest import kernel
 from hotbed.runtime.livefork import keeper
-from hotbed.runtime.sandboxes import ForkBox, RunningProgram
+from hotbed.runtime.programs import RunningProgram
+from hotbed.runtime.sandboxes import ForkBox
 from hotbed.runtime.templates import TemplateProcess
 
 _ANSWER_S = 90.0
@@ -75,9 +76,11 @@ class LiveFork:
         """Take one of an idle environment, which runs on. Raises `SnapshotUnsupported` with what stands in the way."""
         if not kernel.SUPPORTED:
             raise SnapshotUnsupported("live fork is made for x86_64 only")
-        if program.handle is None:
+        if not box.request.forkable:
             raise SnapshotUnsupported("this sandbox was not made to be forked")
         template = await self._witness(_home_of(box))
+        if program.handle is None:
+            raise SandboxGone("the environment has ended")
         layer = os.memfd_create("hotbed-layer", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
         try:
             await self._ask({"op": "stop", "box": box.id, "template": template}, program.handle)

@@ -157,21 +157,6 @@ def test_ready_is_told_by_hello_or_by_birth() -> None:
     boxed(test)
 
 
-def test_descriptor_that_is_no_file_of_the_sandbox_is_refused() -> None:
-    """A pipe would block its reader."""
-
-    async def test(box: ForkBox, agent: Agent) -> None:
-        reader, writer = os.pipe()
-        asked = asyncio.gather(box.open("/work/x", "r"), return_exceptions=True)
-        await agent.answer({"op": "opened", "size": 1}, fds=(reader,))
-        os.close(reader)
-        os.close(writer)
-
-        assert isinstance((await asked)[0], ProtocolError)
-
-    boxed(test)
-
-
 def test_streamed_output_arrives_in_order_before_the_result() -> None:
     """However slow the one who watches is."""
     seen: list[tuple[int, bytes]] = []
