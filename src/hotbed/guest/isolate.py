@@ -6,7 +6,8 @@
    root is the sandbox's own group.
 3. *Files*: an overlay of the skeleton on a tmpfs with a quota; the read-only trees of the template are attached; fresh
    proc with a read-only /proc/sys (network settings belong to the namespace's owner, capability or not); fresh devpts;
-   pivot_root; the template's tree is let go.
+   the whole is moved onto the root and entered. The template's tree stays mounted below, where no name leads: there is
+   no descriptor of it, and no capability to unmount or to leave a root. (pivot_root and an unmount would wait for RCU.)
 4. *Identity*: a last user namespace that maps only 0. The sandbox then owns none of its namespaces, and RLIMIT_NPROC
    counts its processes alone (ucounts are kept per user namespace).
 5. *Rights*: no capability in any set (a new user namespace brings even the bounding set back; no_new_privs is the
@@ -19,9 +20,10 @@ from __future__ import annotations
 
 import os
 import resource
-from typing import Any, Dict, List, Sequence, Tuple
+import socket
+from typing import Any, Dict, List, Optional, Sequence, Tuple
 
-from . import filters, kernel
+from . import filters, frames, kernel
 
 SKELETON = "/.hotbed/skel"
 SCRATCH = "/.hotbed/scratch"
@@ -138,6 +140,15 @@ class Isolator:
         kernel.prctl(kernel.PR_SET_DUMPABLE, 0)
         _FILTER.install()
         self.stage = "done"
+
+
+def tell(agent: int, reason: Optional[BaseException], message: str) -> None:
+    """Let the node know, on the sandbox's own socket, that there will be no sandbox; `busy` if that may pass."""
+    code = "busy" if isinstance(reason, BlockingIOError) else "isolation_failed"
+    try:
+        frames.send(socket.socket(fileno=os.dup(agent)), {"op": "error", "code": code, "message": message})
+    except (frames.Closed, OSError):
+        pass  # it hears of the end all the same
 
 
 def rlimits(box: Dict[str, Any]) -> List[Tuple[int, int]]:

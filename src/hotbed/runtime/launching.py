@@ -12,9 +12,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from hotbed.errors import IsolationUnavailable, TemplateFailed
+from hotbed.errors import TemplateFailed
 from hotbed.guest import frames
-from hotbed.runtime import launcher
+from hotbed.runtime import launcher, probe
 from hotbed.runtime.templates import TemplateProcess
 
 log = logging.getLogger(__name__)
@@ -114,7 +114,7 @@ class Launching:
         if message["op"] == "started" and answer is not None and not answer.done():
             answer.set_result(Started(pid=message["pid"], pidfd=fds.pop()))
         elif message["op"] == "failed" and answer is not None and not answer.done():
-            answer.set_exception(IsolationUnavailable(f"a template could not be isolated: {message['message']}"))
+            answer.set_exception(probe.refusal(message["message"]))
         for fd in fds:
             os.close(fd)
 

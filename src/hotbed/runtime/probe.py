@@ -15,6 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from hotbed.errors import IsolationUnavailable
 from hotbed.guest import filters, kernel
 from hotbed.runtime.linux import cgroups, identity, landlock, mounts
 from hotbed.runtime.linux.cgroups import Layout
@@ -158,6 +159,16 @@ def _read_only() -> None:
 def _seccomp() -> None:
     kernel.prctl(kernel.PR_SET_NO_NEW_PRIVS, 1)
     kernel.Filter(filters.template_filter()).install()
+
+
+def refusal(message: str) -> IsolationUnavailable:
+    """The error for a stage of isolation that this host refused, with what to do about it."""
+    stage = message.partition(":")[0]
+    if stage in ("namespaces", "identity"):
+        hint = user_namespace_hint()
+    else:
+        hint = mount_hint() or "`hotbed doctor` tries each thing that isolation needs and says which this host refuses"
+    return IsolationUnavailable(f"a template could not be isolated: {message}", hint=hint)
 
 
 def user_namespace_hint() -> str:

@@ -62,6 +62,15 @@ def test_hint_names_the_knob(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, kn
     assert word in probe.user_namespace_hint()
 
 
+def test_refused_stage_comes_with_its_hint(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What `connect()` says on such a host is what the doctor would say."""
+    monkeypatch.setattr(probe, "user_namespace_hint", lambda: "allow user namespaces")
+    monkeypatch.setattr(probe, "mount_hint", lambda: None)
+
+    assert probe.refusal("namespaces: Operation not permitted").hint == "allow user namespaces"
+    assert "hotbed doctor" in str(probe.refusal("root filesystem: Operation not permitted").hint)
+
+
 def test_report_says_what_holds_the_limits() -> None:
     """rlimits are a lesser promise, and are told as such."""
     limited = probe.report(Layout(kind="v1", controllers={"memory": Path("/x")}))

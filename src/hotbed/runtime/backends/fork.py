@@ -212,8 +212,13 @@ class ForkBackend:
         """Ask a template for one sandbox."""
         if self._groups is None:
             raise IsolationUnavailable("the backend has not been started")
-        slot = await self._groups.take(limits)
         ours, theirs = socket.socketpair()
+        try:
+            slot = await self._groups.take(limits)
+        except BaseException:
+            ours.close()
+            theirs.close()
+            raise
         box = ForkBox(
             next(self._numbers), ours, process, limits=limits, slot=slot, pinner=self._pinner, request=request
         )

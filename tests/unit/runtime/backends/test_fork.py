@@ -150,6 +150,30 @@ def test_preloaded_package_is_warm_and_found_by_programs_too(place: Path) -> Non
     with_backend(place, test, spec=spec)
 
 
+def test_network_that_carried_traffic_is_never_leased_again(place: Path) -> None:
+    """A connection that was closed keeps its port for a minute (TIME_WAIT); the next sandbox must not notice."""
+    talk = """
+import socket
+server = socket.socket()
+server.bind(("127.0.0.1", 40123))
+server.listen()
+client = socket.create_connection(("127.0.0.1", 40123))
+accepted, _ = server.accept()
+accepted.close()
+client.close()
+print("talked")
+"""
+
+    async def test(backend: ForkBackend, template: ForkTemplate) -> None:
+        for _ in range(8):  # more often than there are namespaces in the pool
+            box = await template.fork(BoxRequest())
+            outcome = await box.exec(code(talk))
+            await box.kill()
+            assert (outcome.stdout, outcome.stderr) == (b"talked\n", b"")
+
+    with_backend(place, test)
+
+
 def test_retired_template_leaves_no_process(place: Path) -> None:
     """Templates made for one pool end with it."""
 
