@@ -9,13 +9,14 @@ import signal
 import time
 from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
+from . import processes
 from .box import NULL, Box
 from .capture import Capture, Kept, pipes
 from .filing import write_file
 from .job import Job
 from .orderlog import Run
 from .pump import Pump, pipe_with
-from .request import ExecRequest, refusal
+from .request import ExecRequest, Refused, refusal
 from .verdict import decide
 
 Fds = Tuple[int, ...]
@@ -79,8 +80,16 @@ class Exec:
         self.job.begin(ends, mark, request.timeout_s)
 
     def not_started(self, error: OSError) -> None:
-        """There may be no further process, or there is no memory for one."""
-        self.job.cause = "oom" if error.errno == errno.ENOMEM else "pids"
+        """There may be no further process, or there is no memory for one. Raises `Refused` if the host has no more."""
+        limit = (self.box.config.get("limits") or {}).get("pids", 0)
+        if error.errno == errno.ENOMEM:
+            self.job.cause = "oom"
+        elif processes.threads() >= limit // 2:  # some of those that it had are gone by now
+            self.job.cause = "pids"
+        elif not self.job.leader:
+            raise Refused("busy", "the host has no room for another process; nothing was run")
+        else:
+            self.job.cause = "signal"
         self.finish(None, int(signal.SIGKILL))
 
     def hang_up(self) -> None:

@@ -146,7 +146,8 @@ def tell(agent: int, reason: Optional[BaseException], message: str) -> None:
     """Let the node know, on the sandbox's own socket, that there will be no sandbox; `busy` if that may pass."""
     code = "busy" if isinstance(reason, BlockingIOError) else "isolation_failed"
     try:
-        frames.send(socket.socket(fileno=os.dup(agent)), {"op": "error", "code": code, "message": message})
+        with socket.socket(fileno=os.dup(agent)) as sock:
+            frames.send(sock, {"op": "error", "code": code, "message": message})
     except (frames.Closed, OSError):
         pass  # it hears of the end all the same
 

@@ -69,6 +69,12 @@ def living() -> List[int]:
     return [pid for pid, process in below(table(), os.getpid()).items() if process.alive]
 
 
+def threads() -> int:
+    """The threads of all processes that can be seen, which is what limits on processes count."""
+    numbers = [_read(pid, "stat").rpartition(b") ")[2].split() for pid in pids()]
+    return sum(int(fields[17]) for fields in numbers if len(fields) > 17)
+
+
 def resident_kib(pids: Iterable[int]) -> int:
     """Memory of these processes, what they share counted for each: quick, and never too low."""
     numbers = [_read(pid, "statm").split() for pid in pids]

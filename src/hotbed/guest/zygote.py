@@ -143,6 +143,7 @@ class Zygote:
         except OSError as error:
             if network is not None:
                 network.close()
+            isolate.tell(fds[0], error, f"fork: {error}")
             self._send({"op": "failed", "id": box["id"], "message": f"fork: {error}"})
             return
         finally:
@@ -187,8 +188,7 @@ class Zygote:
         try:
             self._isolator.enter(box, network.fd, cgroups)
         except isolate.Failed as error:
-            report = {"op": "error", "code": "isolation_failed", "message": str(error)}
-            frames.send(socket.socket(fileno=agent_fd), report)
+            isolate.tell(agent_fd, error.__context__, str(error))
             os._exit(ISOLATION_FAILED)
 
     def _keep_only(self, box: Dict[str, Any], wanted: List[int]) -> socket.socket:

@@ -31,6 +31,7 @@ from hotbed.runtime.link import number
 
 _STATUSES = get_args(Status)
 _MOST_STEPS = 10_000
+_BUSY_S = 1.0
 _NR_FSTATFS = 138
 _FILESYSTEMS = (0x794C7630, 0x01021994)  # overlayfs, tmpfs
 _ERRORS: Mapping[str, type[Error]] = {
@@ -52,7 +53,8 @@ def error_of(header: Header) -> Error:
     """The exception that an error frame stands for."""
     code, message = header.get("code"), header.get("message")
     kind = _ERRORS.get(code, SandboxFailed) if isinstance(code, str) else SandboxFailed
-    return kind(message[:4096] if isinstance(message, str) else "the sandbox refused without saying why")
+    text = message[:4096] if isinstance(message, str) else "the sandbox refused without saying why"
+    return kind(text, retry_after_s=_BUSY_S) if kind is AtCapacity else kind(text)
 
 
 def outcome_of(header: Header, body: bytes) -> ExecOutcome:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+from types import SimpleNamespace
 
 import pytest
 
-from hotbed.guest.execs import close, enter
+from hotbed.guest import processes
+from hotbed.guest.execs import Exec, close, enter
 from hotbed.guest.request import Refused
 from tests.unit.guest.agent_process import AgentProcess
 from tests.unit.guest.conftest import MakeAgent
@@ -53,6 +55,26 @@ def test_a_program_that_may_not_fork_is_told_apart(make_agent: MakeAgent) -> Non
 
     assert (python.status, python.exit_code) == ("pids", 1)
     assert thread.status == "pids"
+
+
+@pytest.mark.parametrize(("number", "held", "cause"), [(12, 1, "oom"), (11, 200, "pids"), (11, 3, None)])
+def test_a_host_without_room_is_not_the_sandbox_s_limit(
+    monkeypatch: pytest.MonkeyPatch, number: int, held: int, cause: str | None
+) -> None:
+    """A sandbox far below its own limit has not run into it: its request is refused, to be made again."""
+    told: list[object] = []
+    work = Exec(SimpleNamespace(config={"limits": {"pids": 256}}), SimpleNamespace(), told.append)  # type: ignore[arg-type]  # as little as it needs
+    work.job = SimpleNamespace(leader=0, cause=None)  # type: ignore[assignment]  # likewise
+    monkeypatch.setattr(processes, "threads", lambda: held)
+    monkeypatch.setattr(work, "finish", lambda *_: told.append("finished"))
+
+    if cause is None:
+        with pytest.raises(Refused, match="host") as caught:
+            work.not_started(OSError(number, "no"))
+        assert caught.value.code == "busy" and not told
+    else:
+        work.not_started(OSError(number, "no"))
+        assert work.job.cause == cause and told == ["finished"]
 
 
 def test_null_is_not_closed() -> None:

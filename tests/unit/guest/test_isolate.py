@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import resource
+import socket
 from typing import Any
 
 import pytest
 
-from hotbed.guest import isolate, kernel
+from hotbed.guest import frames, isolate, kernel
 
 LIMITS = {"memory_mib": 64, "pids": 7, "disk_mib": 16, "files": 100, "open_files": 99}
 
@@ -52,3 +55,23 @@ def test_rights_are_given_up_last_and_the_filter_after_them(monkeypatch: pytest.
     isolate.Isolator([])._give_up_rights()
 
     assert done == ["bounding", "capabilities", "dumpable", "filter"]
+
+
+@pytest.mark.parametrize(("number", "code"), [(errno.EAGAIN, "busy"), (errno.EPERM, "isolation_failed")])
+def test_what_may_pass_is_told_apart_from_what_will_not(number: int, code: str) -> None:
+    """A host without room for another process has it again later. The caller's descriptor stays open."""
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        isolate.tell(theirs.fileno(), OSError(number, "no"), "fork: no")
+
+        header, _, _ = frames.Connection(ours).receive()
+        assert header == {"op": "error", "code": code, "message": "fork: no"}
+        assert os.fstat(theirs.fileno())
+
+
+def test_nobody_needs_to_listen() -> None:
+    """The node may have given the sandbox up already."""
+    ours, theirs = socket.socketpair()
+    ours.close()
+    isolate.tell(theirs.fileno(), None, "too late")
+    theirs.close()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import subprocess
+import threading
+from pathlib import Path
 
 from hotbed.guest import processes
 from hotbed.guest.processes import Process, below, closure
@@ -50,3 +52,16 @@ def test_memory_is_counted() -> None:
 
     assert processes.resident_kib(pids) >= processes.proportional_kib(pids) > 1000
     assert processes.resident_kib([2**22]) == 0
+
+
+def test_threads_are_counted_and_not_only_processes() -> None:
+    """Limits count them."""
+    before, over = processes.threads(), threading.Event()
+    thread = threading.Thread(target=over.wait)
+    thread.start()
+    try:
+        assert processes.threads() > 0 and before > 0
+        assert int(Path("/proc/self/stat").read_text().rpartition(") ")[2].split()[17]) == threading.active_count()
+    finally:
+        over.set()
+        thread.join()

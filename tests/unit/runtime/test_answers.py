@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from hotbed.errors import FileMissing, SandboxFailed
+from hotbed.errors import AtCapacity, FileMissing, SandboxFailed
 from hotbed.guest.frames import FrameError
 from hotbed.runtime import answers
 
@@ -67,6 +67,8 @@ def test_errors_become_exceptions_by_code() -> None:
     assert isinstance(answers.error_of({"code": "not_found", "message": "no"}), FileMissing)
     assert type(answers.error_of({"code": "isolation_failed", "message": "no"})) is SandboxFailed
     assert type(answers.error_of({"code": ["x"], "message": 7})) is SandboxFailed
+    busy = answers.error_of({"code": "busy", "message": "no room"})
+    assert isinstance(busy, AtCapacity) and busy.retry_after_s
     assert len(str(answers.error_of({"message": "x" * 100_000}))) < 5000
 
 

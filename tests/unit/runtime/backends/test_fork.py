@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -13,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from hotbed.errors import SandboxGone, TemplateFailed
+from hotbed.errors import AtCapacity, SandboxGone, TemplateFailed
 from hotbed.runtime.backends.fork import ForkBackend, ForkSettings, ForkTemplate
 from hotbed.runtime.base import BoxRequest, ExecRequest, Limits, TemplateSpec
 from hotbed.runtime.linux import cgroups
@@ -243,3 +244,21 @@ def cmdline(pid: int) -> bytes:
         return Path(f"/proc/{pid}/cmdline").read_bytes()
     except OSError:
         return b""
+
+
+def test_a_host_without_room_for_processes_is_at_capacity(place: Path) -> None:
+    """It passes, and nothing has run: worth asking again."""
+
+    async def test(_: ForkBackend, template: ForkTemplate) -> None:
+        assert template.process is not None
+        limit, before = resource.RLIMIT_NPROC, resource.prlimit(template.process.pid, resource.RLIMIT_NPROC)
+        resource.prlimit(template.process.pid, limit, (1, before[1]))
+        box = await template.fork(BoxRequest())
+        with pytest.raises(AtCapacity):
+            await box.exec(code("print(1)"))
+        resource.prlimit(template.process.pid, limit, before)
+
+        again = await template.fork(BoxRequest())
+        assert (await again.exec(code("print(1)"))).stdout == b"1\n"
+
+    with_backend(place, test)
