@@ -19,7 +19,6 @@ _NUMBER, _ARCH, _ARGUMENTS = 0, 4, 16  # offsets in struct seccomp_data
 _ARCH_SET_FS = 0x1002
 _NOT_PLAIN = 0o1 | 0o100 | 0o200000 | 0o10000000  # O_WRONLY, O_CREAT, O_DIRECTORY, O_PATH
 PIPE_BYTES = 4096  # what one read of a random device gets from its pipe
-_CLONE_THREAD = 0x00010000
 _FUTEX_COMMAND, _FUTEX_WAIT, _FUTEX_WAIT_BITSET = 0x7F, 0, 9
 
 Instruction = Tuple[int, int, int, int]
@@ -67,9 +66,7 @@ _RANDOMNESS: Sequence[Tuple[int, List[Instruction]]] = (
     (2, _plain_open(1)),  # open
     (437, _STOP),  # openat2
     (0, _large_read_of_stdin()),  # read
-    (57, _STOP),  # fork
-    (58, _STOP),  # vfork
-    (56, [_low(0), (_ANY_BIT, 1, 0, _CLONE_THREAD), *_STOP, *_PASS]),  # clone, but of a thread
+    (273, _STOP),  # set_robust_list, which a forked process calls first
 )
 _TIME: Sequence[Tuple[int, List[Instruction]]] = (
     (228, _STOP),  # clock_gettime

@@ -53,9 +53,8 @@ def verdict(level: str, number: int, *arguments: int, arch: int = X86_64) -> int
         ((0, 0, 0x1234, 8192), True),  # a large read of stdin
         ((0, 0, 0x1234, 4096), False),
         ((0, 3, 0x1234, 8192), False),
-        ((56, 17), True),  # clone as fork does
-        ((56, 0x3D0F00), False),  # clone as pthread_create does
-        ((57,), True),
+        ((273, 0x1234, 24), True),  # set_robust_list
+        ((56, 17), False),  # clone
         ((1, 1, 0x1234, 8192), False),  # write
         ((39,), False),  # getpid
     ],

@@ -22,7 +22,8 @@ _SYMBOL = struct.Struct("<IBBHQQ")
 
 
 def _system_call(number: int) -> bytes:
-    return b"\xb8" + struct.pack("<I", number) + b"\x0f\x05\xc3"  # mov eax, number; syscall; ret
+    """Again when a signal came between: mov eax, number; syscall; cmp eax, -EINTR; je to the beginning; ret."""
+    return b"\xb8" + struct.pack("<I", number) + b"\x0f\x05\x83\xf8\xfc\x74\xf4\xc3"
 
 
 def vdso_symbols(image: bytes) -> dict[str, int]:

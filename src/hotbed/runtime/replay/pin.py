@@ -47,13 +47,12 @@ _SERVED = ("getrandom", "urandom", "uuid", "boot_id", "machine_id", "at_random",
 _GETRANDOM_FLAGS = 7  # GRND_NONBLOCK | GRND_RANDOM | GRND_INSECURE
 _GONE = (errno.ESRCH, errno.ENOENT)
 _OPENS = {calls.OPEN: (None, 0, 1), calls.OPENAT: (0, 1, 2), calls.OPENAT2: (0, 1, None)}
-_FORKS = (calls.CLONE, calls.FORK, calls.VFORK)
 _NOTED = {
     calls.GETRANDOM: "draws",
     calls.ARCH_PRCTL: "execs",
     calls.READ: "reads",
     **dict.fromkeys(_OPENS, "opens"),
-    **dict.fromkeys(_FORKS, "forks"),
+    calls.SET_ROBUST_LIST: "births",
 }
 
 
@@ -235,8 +234,8 @@ class Pin:
             notify.proceed(listener, call.id)
         elif number in _OPENS:
             self._open(listener, call)
-        elif number in _FORKS:
-            self._processes.forking(call.tid)
+        elif number == calls.SET_ROBUST_LIST:
+            self._processes.of(call.tid)
             notify.proceed(listener, call.id)
         elif number == calls.READ:
             self._finish(listener, call, self._read(call))

@@ -5,25 +5,26 @@ number is and whoever runs beside it. Streams belong to names, so processes that
 bytes, and a replay gives each the same ones. Threads share their process's streams: a task that moves between the
 threads of a pool (Go, libuv) goes on with the same stream.
 
-Forks are stopped calls. At a fork the supervisor knows the parent and the child's name, not the child: that is whoever
-next turns up as a child of that parent; if none has by the parent's next fork, it is looked for. An orphan is given
-the name that is missing if there is only one; else, and when a process's threads fork at once, the name is its
-number's distance from the first process's, which is the same in a replay only if the order of forks was.
+A child is met at its own first call: the C library's `fork` makes one in the child (set_robust_list), and an exec
+makes others. Brothers and sisters that are there and were not met yet are named then too, in the order of their
+births. The fork itself is not stopped: a signal that comes before the supervisor has seen a stopped call makes it fail
+with EINTR, which no program expects of a fork.
 
-What was looked up is kept until the process ends (its pidfd becomes readable), because numbers are used again.
+Who is met after its parent has ended is taken for a child of the last one that ended before it was born. What was
+looked up is kept until the process ends (its pidfd becomes readable), because numbers are used again.
 """
 
 from __future__ import annotations
 
 import os
 import select
-from collections import Counter
+from collections import deque
 from typing import NamedTuple
 
 from hotbed.runtime.replay.streams import Stream, Streams
 from hotbed.runtime.replay.watcher import Watching
 
-_UNSEEN_LIMIT = 16
+_ENDED = 64  # so many ended processes may still turn out to be somebody's parent
 
 
 class Identity(NamedTuple):
@@ -37,18 +38,22 @@ class Identity(NamedTuple):
 class Process:
     """One process of a sandbox, and the streams that are its own."""
 
-    __slots__ = ("forker", "forks", "name", "opened", "pid", "pidfd", "random", "threads", "unseen")
+    __slots__ = ("forks", "inside", "name", "opened", "pid", "pidfd", "random", "threads")
 
-    def __init__(self, name: str, pid: int, pidfd: int, random: Stream) -> None:
+    def __init__(self, name: str, pid: int, inside: int, pidfd: int, random: Stream) -> None:
         self.name = name
         self.pid = pid
+        self.inside = inside
         self.pidfd = pidfd
         self.random = random
         self.opened = 0
         self.forks = 0
-        self.forker = 0  # the thread that forked last
-        self.unseen: list[str] = []  # names of children that have not turned up
         self.threads: set[int] = {pid}
+
+    def next_child(self) -> str:
+        """The name of one more child."""
+        self.forks += 1
+        return f"{self.name}.{self.forks}"
 
 
 class Processes:
@@ -59,14 +64,11 @@ class Processes:
         self._watching = watching
         self._by_thread: dict[int, Process] = {}
         self._living: dict[int, Process] = {}  # by number
-        self._orphans: list[str] = []
-        self._first = 0
-        self._strays: Counter[int] = Counter()
+        self._ended: deque[Process] = deque(maxlen=_ENDED)
 
     def begin(self, tid: int, inside: int, name: str) -> None:
         """Meet a process that nobody here forked, by its only thread and its own number inside the sandbox."""
-        self._first = self._first or inside
-        self._meet(tid, name)
+        self._meet(tid, inside, name)
 
     def of(self, tid: int) -> Process:
         """The process of a thread. Raises `OSError` when it is gone."""
@@ -74,67 +76,44 @@ class Processes:
         if process is not None and (process.pid == tid or os.path.exists(f"/proc/{process.pid}/task/{tid}")):
             return process
         identity = identify(tid)
-        process = self._living.get(identity.pid)
-        if process is None:
-            process = self._meet(identity.pid, self._name(identity))
+        process = self._living.get(identity.pid) or self._find(identity)
         process.threads.add(tid)
         self._by_thread[tid] = process
         return process
-
-    def forking(self, tid: int) -> None:
-        """A thread is about to fork."""
-        parent = self.of(tid)
-        if parent.unseen:
-            self._look_for(parent, tid)
-        parent.forker = tid
-        parent.forks += 1
-        parent.unseen.append(f"{parent.name}.{parent.forks}")
 
     def close(self) -> None:
         """Forget everyone."""
         for process in list(self._living.values()):
             self._forget(process)
 
-    def _name(self, identity: Identity) -> str:
-        parent = self._living.get(identity.parent)
+    def _find(self, found: Identity) -> Process:
+        parent = self._living.get(found.parent)
         if parent is None:
-            self._collect_orphans()
-        names = self._orphans if parent is None else parent.unseen
-        if len(names) == 1:
-            return names.pop()
-        distance = identity.inside - self._first
-        self._strays[distance] += 1
-        return f"{distance}#{self._strays[distance]}"
+            return self._meet(found.pid, found.inside, self._parent_of_orphan(found).next_child())
+        for pid in sorted(pid for pid in children(parent) if pid not in self._living and is_running(pid)):
+            inside = found.inside if pid == found.pid else identify(pid).inside
+            self._meet(pid, inside, parent.next_child())
+        return self._living[found.pid]
 
-    def _meet(self, pid: int, name: str) -> Process:
+    def _parent_of_orphan(self, orphan: Identity) -> Process:
+        """The last that ended before its birth; its end may not have been heard of yet."""
+        poll = select.poll()
+        by_pidfd = {process.pidfd: process for process in self._living.values()}
+        for pidfd in by_pidfd:
+            poll.register(pidfd, select.POLLIN)
+        ended = [*self._ended, *(by_pidfd[pidfd] for pidfd, _ in poll.poll(0))]
+        older = [process for process in ended if process.inside < orphan.inside]
+        return max(older or ended or self._living.values(), key=lambda process: process.inside)
+
+    def _meet(self, pid: int, inside: int, name: str) -> Process:
         pidfd = os.pidfd_open(pid)
-        process = Process(name, pid, pidfd, self._streams.stream(f"process:{name}:random"))
+        process = Process(name, pid, inside, pidfd, self._streams.stream(f"process:{name}:random"))
         self._living[pid] = self._by_thread[pid] = process
         self._watching.watch(pidfd, lambda _events: self._gone(process))
         return process
 
-    def _look_for(self, parent: Process, tid: int) -> None:
-        """Find the children of the forks before. Who is missing has ended, or another thread is just making it."""
-        unknown = sorted(pid for pid in children(parent) if pid not in self._living and is_running(pid))
-        if len(unknown) == len(parent.unseen):
-            for pid, name in zip(unknown, parent.unseen, strict=True):
-                self._meet(pid, name)
-        elif (parent.forker != tid or len(parent.unseen) > 1) and len(parent.unseen) < _UNSEEN_LIMIT:
-            return
-        parent.unseen.clear()
-
-    def _collect_orphans(self) -> None:
-        """Take the names of children whose parent has ended, though its end may not have been heard of yet."""
-        poll = select.poll()
-        parents = {process.pidfd: process for process in self._living.values() if process.unseen}
-        for pidfd in parents:
-            poll.register(pidfd, select.POLLIN)
-        for pidfd, _ in poll.poll(0):
-            self._orphans += parents[pidfd].unseen
-            parents[pidfd].unseen.clear()
-
     def _gone(self, process: Process) -> None:
-        self._orphans += process.unseen
+        self._ended.append(process)
         self._forget(process)
 
     def _forget(self, process: Process) -> None:
@@ -157,7 +136,7 @@ def identify(tid: int) -> Identity:
 
 
 def children(parent: Process) -> list[int]:
-    """The living children of all its threads."""
+    """The children of all its threads."""
     found: list[int] = []
     for tid in os.listdir(f"/proc/{parent.pid}/task"):
         with open(f"/proc/{parent.pid}/task/{tid}/children", "rb") as file:

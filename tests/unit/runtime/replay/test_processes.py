@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import time
 
 import pytest
@@ -60,6 +61,19 @@ def test_an_orphan_keeps_its_name(node: Supervised) -> None:
 
 
 @pytest.mark.slow
+def test_a_fork_is_not_interrupted_by_the_end_of_another_child(node: Supervised) -> None:
+    """A shell has a handler for SIGCHLD: a stopped fork would fail with EINTR, which is told as "cannot fork"."""
+
+    def forks() -> int:
+        signal.signal(signal.SIGCHLD, lambda _number, _frame: None)
+        for _ in range(60):
+            if os.fork() == 0:
+                os._exit(0)
+        return 60
+
+    assert node.run(forks)[0] == "60"
+
+
 def test_a_fork_after_a_child_that_asked_for_nothing_is_still_the_second(node: Supervised) -> None:
     """Names count forks, not those who were heard of."""
 
