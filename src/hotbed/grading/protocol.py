@@ -100,6 +100,14 @@ def deadline_s(spec: Sealed, candidates: int) -> float:
     return 2 * spec.limits.candidate_wall_s + 0.5 * candidates + 30.0
 
 
+def usage_index(header: Mapping[str, Any], candidates: int) -> int:
+    """Which candidate a usage question is about. Raises `ProtocolError`."""
+    index = header.get("index")
+    if type(index) is not int or not 0 <= index < candidates or not isinstance(header.get("id"), str):
+        raise ProtocolError("the judge asked a question that is none")
+    return index
+
+
 def usage_frame(header: Mapping[str, Any], waited_s: float) -> dict[str, Any]:
     """The answer to a usage question: how long that sandbox was runnable without a CPU since it was last asked for."""
     return {"op": "usage", "id": header["id"], "index": header["index"], "waited_s": waited_s}

@@ -36,7 +36,7 @@ from hotbed.wire.templates import CreateTemplate, TemplateList, TemplateRow
 T = TypeVar("T")
 
 ANSWER_TIMEOUT_S = 120.0
-GRADE_WAIT_S = 3600.0  # between two verdicts; the node bounds each candidate by its spec
+GRADE_WAIT_S = 60.0  # between two lines; the node says something every few seconds, however long a verdict takes
 DELIVERY_GRACE_S = 60.0  # what a node may take around an exec: admission, fork, delivery of the output
 
 

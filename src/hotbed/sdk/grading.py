@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Literal
 
 from hotbed.errors import GradingFailed, InvalidRequest, InvalidSpec
-from hotbed.grading.seeds import SeedMode, group_seeds
+from hotbed.grading.seeds import SeedMode, group_seeds, seed_from_key
 from hotbed.grading.verdicts import GradeResult
 from hotbed.grading.wire_form import Spec, to_wire
 from hotbed.sdk import calls
@@ -88,8 +88,9 @@ def grade_batch(
     out of the list. `progress(done, total)` is called after each verdict.
     """
     mode = _valid(on_infra_error, ("raise", "none", "skip"))
-    request = grade_request(codes, spec, seeds=_seeds(codes, seeds, seed_mode, base_seed), determinism=determinism,
-                            concurrency=concurrency, deadline_s=deadline_s, group_id=group_id, label=label,
+    given = _seeds(codes, seeds, seed_mode, base_seed, group_id)
+    request = grade_request(codes, spec, seeds=given, determinism=determinism, concurrency=concurrency,
+                            deadline_s=deadline_s, group_id=group_id, label=label,
                             min_isolation=min_isolation)  # fmt: skip
     return settled(link_of(client).send(calls.grade(request, progress)), mode)
 
@@ -113,8 +114,9 @@ async def agrade_batch(
 ) -> list[GradeResult]:
     """`grade_batch` for asyncio."""
     mode = _valid(on_infra_error, ("raise", "none", "skip"))
-    request = grade_request(codes, spec, seeds=_seeds(codes, seeds, seed_mode, base_seed), determinism=determinism,
-                            concurrency=concurrency, deadline_s=deadline_s, group_id=group_id, label=label,
+    given = _seeds(codes, seeds, seed_mode, base_seed, group_id)
+    request = grade_request(codes, spec, seeds=given, determinism=determinism, concurrency=concurrency,
+                            deadline_s=deadline_s, group_id=group_id, label=label,
                             min_isolation=min_isolation)  # fmt: skip
     link = await alink_of(client)
     return settled(await link.asend(calls.grade(request, progress)), mode)
@@ -167,13 +169,22 @@ def settled(results: list[GradeResult], on_infra_error: OnInfraError) -> list[Gr
 
 
 def _seeds(
-    codes: Sequence[Candidate], seeds: Sequence[Seed | None] | None, mode: SeedMode | None, base: Seed | None
+    codes: Sequence[Candidate],
+    seeds: Sequence[Seed | None] | None,
+    mode: SeedMode | None,
+    base: Seed | None,
+    group_id: str,
 ) -> Sequence[Seed | None] | None:
+    """A group that is asked for again must be the same request, so its seeds come from its name."""
     if seeds is not None and mode is not None:
         raise InvalidRequest("seeds and seed_mode were both given")
     if mode is None and base is not None:
         raise InvalidRequest("base_seed needs a seed_mode", hint="crn, vanilla or deterministic")
-    return seeds if mode is None else group_seeds(len(codes), mode, base)
+    if mode is None:
+        return seeds
+    if base is None and group_id and mode == "crn":
+        base = seed_from_key(group_id, salt="group")
+    return group_seeds(len(codes), mode, base)
 
 
 def _sendable(code: Candidate, index: int) -> str | dict[str, str]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import logging
+import os
 import secrets
 import time
 from collections import OrderedDict
@@ -21,7 +22,7 @@ from hotbed.errors import Error, InvalidRequest
 from hotbed.grading import wire_form
 from hotbed.grading.seeds import judge_seed
 from hotbed.grading.verdicts import GradeResult
-from hotbed.node.grading.host import Fork, Host, Room
+from hotbed.node.grading.host import Fork, Host, Lanes, Room
 from hotbed.node.grading.members import Member
 from hotbed.node.grading.run import CHUNK, GroupRun, Plan
 from hotbed.node.leases import Lease
@@ -32,7 +33,10 @@ from hotbed.runtime.base import Template
 from hotbed.wire.checks import fresh_seed
 from hotbed.wire.grading import GradeDone, GradeLine, GradeRequest
 
+BEAT_S = 10.0  # a client hears of us this often, whatever happens
 REMEMBERED = 256
+REMEMBERED_LINES = 1 << 14
+_QUICK = 2  # so few candidates want an answer soon more than they want it cheap
 
 log = logging.getLogger(__name__)
 _encode = msgspec.json.Encoder().encode
@@ -66,8 +70,8 @@ class Group:
         """Whether all is said."""
         return self.failure is not None or (bool(self.lines) and isinstance(self.lines[-1], GradeDone))
 
-    async def follow(self) -> AsyncIterator[GradeLine | GradeDone]:
-        """Every line from the first on. Raises what grading as a whole failed of."""
+    async def follow(self) -> AsyncIterator[GradeLine | GradeDone | None]:
+        """Every line from the first on; None after a while without one. Raises what grading as a whole failed of."""
         told = 0
         while True:
             changed = self._changed
@@ -78,7 +82,10 @@ class Group:
                 raise self.failure
             if self.ended():
                 return
-            await changed.wait()
+            try:
+                await asyncio.wait_for(changed.wait(), BEAT_S)
+            except asyncio.TimeoutError:
+                yield None
 
 
 class Graders:
@@ -99,11 +106,15 @@ class Graders:
         self._nursery = nursery
         self._note = note
         self._room = Room(max(2, room))
+        self._lanes = Lanes(sorted(os.sched_getaffinity(0)))
+        self._running = 0
         self._cores = cores
         self._known: OrderedDict[str, Group] = OrderedDict()
         self.counts = {"groups": 0, "graded": 0, "invalid": 0, "retried": 0}
 
-    async def grade(self, request: GradeRequest, lease: Lease | None) -> AsyncGenerator[GradeLine | GradeDone, None]:
+    async def grade(
+        self, request: GradeRequest, lease: Lease | None
+    ) -> AsyncGenerator[GradeLine | GradeDone | None, None]:
         """Grade a group, or follow it if it was asked for before. Raises `InvalidSpec` before anything runs."""
         spec = wire_form.from_wire(request.spec)
         self._templates.spec(spec.template)
@@ -132,18 +143,33 @@ class Graders:
         if request.group_id:
             self._known[group.id] = group
             self._known.move_to_end(group.id)
-            while len(self._known) > REMEMBERED:
-                self._known.popitem(last=False)
+            self._forget()
         return self._nursery.start(self._grade(group, request, spec, lease), name=f"grade-{group.id[:32]}")
+
+    def _forget(self) -> None:
+        """Let go of the oldest groups that have ended, where there are too many, or too much is kept of them."""
+        lines = sum(len(group.lines) for group in self._known.values())
+        for group in list(self._known.values()):
+            if len(self._known) <= REMEMBERED and lines <= REMEMBERED_LINES:
+                return
+            if group.ended():
+                lines -= len(group.lines)
+                del self._known[group.id]
+
+    def _concurrency(self, request: GradeRequest) -> int:
+        """How many candidates at once: more than there is room for would only keep other groups from their turn."""
+        return min(request.concurrency or CHUNK * max(2, self._cores), self._room.size)
 
     async def _grade(self, group: Group, request: GradeRequest, spec: wire_form.Spec, lease: Lease | None) -> None:
         begun = time.perf_counter()
+        self._running += 1
         try:
             template = await self._templates.warm(spec.template)
-            plan = plan_of(request, spec, default_concurrency=CHUNK * max(2, self._cores))
+            plan = plan_of(request, spec, concurrency=self._concurrency(request))
             recorder = Recorder(group, request, template, plan.judge_seed, self._note)
-            host = Host(fork=self._fork, template=template, lease=lease)
-            run = GroupRun(plan, host, self._room, recorder.emit)
+            alone = self._running == 1 and len(plan.members) <= _QUICK
+            host = Host(fork=self._fork, template=template, lease=lease, use_spares=alone)
+            run = GroupRun(plan, host, self._room, self._lanes, recorder.emit)
             statuses = await run.run()
         except asyncio.CancelledError:
             group.fail(Error("grading was cancelled"))
@@ -153,6 +179,8 @@ class Graders:
             if not isinstance(error, Error):
                 raise
             return
+        finally:
+            self._running -= 1
         invalid = statuses["infra_error"] + statuses["spec_error"]
         for name, count in (
             ("groups", 1),
@@ -225,7 +253,7 @@ class Recorder:
         }
 
 
-def plan_of(request: GradeRequest, spec: wire_form.Spec, *, default_concurrency: int) -> Plan:
+def plan_of(request: GradeRequest, spec: wire_form.Spec, *, concurrency: int) -> Plan:
     """What grading a request takes."""
     given = request.seeds or (None,) * len(request.codes)
     members = tuple(
@@ -242,6 +270,6 @@ def plan_of(request: GradeRequest, spec: wire_form.Spec, *, default_concurrency:
         spec=spec,
         members=members,
         judge_seed=judge_seed(common),
-        concurrency=request.concurrency or default_concurrency,
+        concurrency=concurrency,
         deadline_s=request.deadline_s,
     )

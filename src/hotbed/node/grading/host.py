@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -52,7 +52,9 @@ class Room:
             await granted
         except asyncio.CancelledError:
             if granted.cancelled():
-                self._waiting.remove(entry)
+                if entry in self._waiting:
+                    self._waiting.remove(entry)
+                self._give(0)  # whoever waited behind it may fit
             else:
                 self._give(count)
             raise
@@ -66,13 +68,39 @@ class Room:
                 granted.set_result(None)
 
 
+class Lanes:
+    """The CPUs, and how many judges work on each.
+
+    A judge and its candidates that share a CPU halve the cost of a call, and cannot use another CPU that is idle. So
+    they share one only when there are no idle ones to use.
+    """
+
+    def __init__(self, cpus: Iterable[int]) -> None:
+        self._busy = {cpu: 0 for cpu in cpus}
+
+    @contextmanager
+    def taken(self) -> Iterator[int | None]:
+        """The CPU for one more judge and its candidates; None for any."""
+        cpu = min(self._busy, key=lambda each: self._busy[each])
+        self._busy[cpu] += 1
+        try:
+            yield cpu if sum(self._busy.values()) >= len(self._busy) > 1 else None
+        finally:
+            self._busy[cpu] -= 1
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Host:
-    """How the node forks sandboxes, of which template, and the lease that a group lives under."""
+    """How the node forks sandboxes, of which template, and the lease that a group lives under.
+
+    A parked sandbox answers sooner and costs more: it was made ready for code that grading does not send. So
+    `use_spares` is for a group that is alone on its node.
+    """
 
     fork: Fork
     template: Template
     lease: Lease | None
+    use_spares: bool = True
     program_config: Mapping[str, Any] = field(default_factory=dict)
     made: list[HeldBox] = field(default_factory=list)
 
@@ -85,6 +113,7 @@ class Host:
             limits=box_limits(self.template.spec.limits, limits) if limits is not None else None,
             seed=bytes.fromhex(seed) if seed is not None and determinism != "none" else None,
             determinism=determinism,
+            use_spare=self.use_spares,
         )
         held = await self.fork(self.template, request, self.lease)
         self.made.append(held)

@@ -17,7 +17,8 @@ from hotbed.runtime.base import Box, Program
 from hotbed.runtime.link import Link, close_all
 
 _BODY_LIMIT = 1 << 20
-_HEADER_LIMIT = 64 << 20  # a verdict lists every check with its message
+_HEADER_LIMIT = 16 << 20  # a verdict lists every check with its message
+_QUEUE_HIGH = 8  # frames; a judge that sends more than are taken waits
 
 
 class JudgeChannel:
@@ -54,7 +55,12 @@ class JudgeChannel:
     async def receive(self, timeout_s: float) -> Header | None:
         """The next frame; None when the judge is gone or has let the deadline pass."""
         if timeout_s <= 0:
+            self.ended = self.ended or "it did not answer in time"
             return None
+        if self._frames.qsize() <= _QUEUE_HIGH:
+            self._link.resume()
+        if not self._frames.empty():
+            return self._frames.get_nowait()
         try:
             return await asyncio.wait_for(self._frames.get(), timeout_s)
         except asyncio.TimeoutError:
@@ -68,6 +74,8 @@ class JudgeChannel:
     def _on_frame(self, header: Header, body: bytes, fds: list[int]) -> None:
         close_all(fds)
         self._frames.put_nowait(header)
+        if self._frames.qsize() > _QUEUE_HIGH:
+            self._link.pause()
 
     def _on_end(self, reason: str) -> None:
         self.ended = self.ended or reason

@@ -6,12 +6,17 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from hotbed.grading.verdicts import GradeResult
+from hotbed.errors import BadPath, FileDenied, FileMissing, NoSpace, NotAFile
+from hotbed.grading.verdicts import GradeResult, infra_failure
 from hotbed.runtime.base import Box, Determinism, ProgramEnd
 
 OnResult = Callable[[int, GradeResult], Awaitable[None]]
 
+#: What a candidate's own files and what it left on its disk can come to.
+FILE_TROUBLE = (BadPath, FileDenied, FileMissing, NoSpace, NotAFile)
+
 _OUTPUT_TAIL = 4096
+_LOST = "lost"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,6 +27,21 @@ class Member:
     candidate: str | Mapping[str, str]
     seed: str
     determinism: Determinism = "none"
+
+
+def candidate_failure(reason: str) -> GradeResult:
+    """The candidate cannot even be asked, and that is its own doing."""
+    return GradeResult(reward=0.0, status="candidate_error", reason=reason)
+
+
+def lost_sandbox(reason: str) -> GradeResult:
+    """The candidate's sandbox ended while the candidate ran: ours to look into, unless it happens every time."""
+    return replace(infra_failure(f"the candidate's sandbox was lost: {reason}"), sandbox={_LOST: True})
+
+
+def is_lost(result: GradeResult) -> bool:
+    """Whether it is a `lost_sandbox`."""
+    return result.reward is None and _LOST in result.sandbox
 
 
 def about_box(result: GradeResult, box: Box, *, end: ProgramEnd | None = None, **timings: float) -> GradeResult:

@@ -7,18 +7,19 @@ import time
 from contextlib import AsyncExitStack
 from dataclasses import replace
 
-from hotbed.errors import Error, InvalidSpec
+from hotbed.errors import Error, FileMissing, SandboxGone
 from hotbed.grading import protocol
 from hotbed.grading.outputs import Run, RunOutcome, runs_of, stdio_result
 from hotbed.grading.programs import StdioReward
 from hotbed.grading.verdicts import GradeResult, infra_failure, spec_failure
 from hotbed.node.grading.host import Host
 from hotbed.node.grading.judge import JudgeChannel
-from hotbed.node.grading.members import Member, about_box
+from hotbed.node.grading.members import FILE_TROUBLE, Member, about_box, candidate_failure, lost_sandbox
 from hotbed.runtime.base import Box, ExecOutcome, ExecRequest
 
 _CWD = "/work"
 _SIGXCPU = 24
+_TIMEOUTS = 3  # after so many runs that had to be killed the others are not tried
 _FLOOD_FACTOR = 16  # a program that has written so many times what is kept is wrong whatever follows
 _BUILD_FAILED = "the build failed"
 
@@ -32,8 +33,10 @@ async def judge_outputs(host: Host, spec: StdioReward, member: Member) -> GradeR
             result = await driver.judge(host)
             result = about_box(result, held.box, total_ms=round((time.monotonic() - begun) * 1e3, 3))
             return replace(result, seed=member.seed, seed_ack=driver.ack)
-    except InvalidSpec as error:
-        return spec_failure(str(error))
+    except FILE_TROUBLE as error:
+        return candidate_failure(f"the candidate's files cannot be placed: {error}")
+    except SandboxGone as error:
+        return lost_sandbox(str(error))
     except (Error, OSError) as error:
         return infra_failure(f"the candidate could not be run: {error}")
 
@@ -57,7 +60,7 @@ class Driver:
                 told = (built.stderr or built.stdout)[-2000:].decode("utf-8", "replace")
                 failed = [RunOutcome(status="exit", exit_code=built.exit_code) for _ in self._spec.stdio_cases]
                 return replace(stdio_result(self._no_checker(), failed), reason=f"{_BUILD_FAILED}: {told}")
-        outcomes = [await self._run(run) for run in runs_of(self._spec, self._code)]
+        outcomes = await self._outcomes()
         checked = await ask_checker(host, self._spec, outcomes) if self._spec.checker else []
         if isinstance(checked, str):
             return spec_failure(checked)
@@ -66,6 +69,16 @@ class Driver:
     def _no_checker(self) -> StdioReward:
         """The same cases without the checker: there is nothing to show it."""
         return StdioReward(cases=self._spec.stdio_cases, partial=self._spec.partial, limits=self._spec.limits)
+
+    async def _outcomes(self) -> list[RunOutcome]:
+        """Every case's; what hangs again and again has its remaining cases counted as hanging, too."""
+        found: list[RunOutcome] = []
+        timeouts = 0
+        for run in runs_of(self._spec, self._code):
+            hopeless = timeouts >= _TIMEOUTS
+            found.append(RunOutcome(status="timeout", exit_code=None) if hopeless else await self._run(run))
+            timeouts += found[-1].status == "timeout"
+        return found
 
     async def _run(self, run: Run) -> RunOutcome:
         left = self._deadline - time.monotonic()
@@ -113,7 +126,7 @@ def code_of(member: Member, spec: StdioReward) -> str:
     if isinstance(member.candidate, str):
         return member.candidate
     if spec.path not in member.candidate:
-        raise InvalidSpec(f"the candidate's files lack {spec.path}", hint="set the spec's `path`")
+        raise FileMissing(f"there is no {spec.path}", hint="the spec's `path` names the main file")
     return member.candidate[spec.path]
 
 

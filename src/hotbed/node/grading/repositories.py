@@ -8,13 +8,13 @@ import time
 from collections.abc import Mapping
 from dataclasses import replace
 
-from hotbed.errors import Error, FileMissing, InvalidSpec, NotAFile
+from hotbed.errors import Error, FileMissing, InvalidSpec, NotAFile, SandboxGone
 from hotbed.grading.commands import REPORT_LIMIT, CommandPlan, Step, command_result, plan_of
 from hotbed.grading.outputs import RunOutcome
 from hotbed.grading.programs import CommandReward
 from hotbed.grading.verdicts import GradeResult, infra_failure, spec_failure
 from hotbed.node.grading.host import Host
-from hotbed.node.grading.members import Member, about_box
+from hotbed.node.grading.members import FILE_TROUBLE, Member, about_box, candidate_failure, lost_sandbox
 from hotbed.node.grading.outputs import as_run
 from hotbed.runtime.base import Box, ExecOutcome, ExecRequest
 
@@ -43,6 +43,10 @@ async def judge_repository(host: Host, spec: CommandReward, member: Member) -> G
             return replace(result, seed=member.seed, seed_ack=steps.ack)
     except InvalidSpec as error:
         return spec_failure(str(error))
+    except FILE_TROUBLE as error:
+        return candidate_failure(f"files cannot be placed where the candidate has been: {error}")
+    except SandboxGone as error:
+        return lost_sandbox(str(error))
     except (Error, OSError) as error:
         return infra_failure(f"the candidate could not be graded: {error}")
 

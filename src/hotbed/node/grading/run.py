@@ -9,20 +9,18 @@ a stalled sandbox must not hold 512 GPUs. Every candidate gets exactly one resul
 from __future__ import annotations
 
 import asyncio
-import os
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from hotbed.errors import Error
 from hotbed.grading import protocol
 from hotbed.grading.programs import CommandReward, StdioReward
 from hotbed.grading.verdicts import GradeResult, infra_failure
 from hotbed.grading.wire_form import Spec
-from hotbed.node.grading.host import Host, Room
-from hotbed.node.grading.members import Member
+from hotbed.node.grading.host import Host, Lanes, Room
+from hotbed.node.grading.members import Member, candidate_failure, is_lost
 from hotbed.node.grading.outputs import judge_outputs
 from hotbed.node.grading.repositories import judge_repository
 from hotbed.node.grading.sealed import judge_sealed
@@ -51,14 +49,16 @@ class Plan:
 class GroupRun:
     """One group from its first sandbox to its last verdict."""
 
-    def __init__(self, plan: Plan, host: Host, room: Room, emit: Emit) -> None:
+    def __init__(self, plan: Plan, host: Host, room: Room, lanes: Lanes, emit: Emit) -> None:
         self._plan = plan
         self._host = host
         self._room = room
+        self._lanes = lanes
         self._emit = emit
         self._results: dict[int, GradeResult] = {}
         self._begun: dict[int, float] = {}
         self._took: list[float] = []
+        self._lost: Counter[int] = Counter()
         self._attempt = 0
         self._settled = asyncio.Event()
         self.retried = 0
@@ -92,7 +92,7 @@ class GroupRun:
         self._settled.clear()
         gate = asyncio.Semaphore(max(1, self._plan.concurrency // self._chunk_size()))
         loop = asyncio.get_running_loop()
-        work = asyncio.gather(*(self._chunk(chunk, gate, lane) for lane, chunk in enumerate(self._chunks(members))))
+        work = asyncio.gather(*(self._chunk(chunk, gate) for chunk in self._chunks(members)))
         hedging = loop.create_task(self._hedge(members))
         settled = loop.create_task(self._settled.wait())
         try:
@@ -115,44 +115,57 @@ class GroupRun:
         size = self._chunk_size()
         return [members[start : start + size] for start in range(0, len(members), size)]
 
-    async def _chunk(self, members: Sequence[Member], gate: asyncio.Semaphore, lane: int) -> None:
+    async def _chunk(self, members: Sequence[Member], gate: asyncio.Semaphore) -> None:
         async with gate:
-            await self._judge(members, lane)
+            await self._judge(members, self._take)
 
-    async def _judge(self, members: Sequence[Member], lane: int) -> None:
+    async def _judge(self, members: Sequence[Member], take: Emit) -> None:
         spec = self._plan.spec
         judges = 0 if isinstance(spec, CommandReward) or (isinstance(spec, StdioReward) and not spec.checker) else 1
         async with self._room.taken(len(members) + judges):
             now = time.monotonic()
             self._begun.update({member.index: now for member in members if member.index not in self._begun})
             if isinstance(spec, StdioReward):
-                await self._take(members[0], await judge_outputs(self._host, spec, members[0]))
+                await take(members[0], await judge_outputs(self._host, spec, members[0]))
             elif isinstance(spec, CommandReward):
-                await self._take(members[0], await judge_repository(self._host, spec, members[0]))
+                await take(members[0], await judge_repository(self._host, spec, members[0]))
             else:
-                await self._judge_sealed(spec, members, lane)
+                await self._judge_sealed(spec, members, take)
 
-    async def _judge_sealed(self, spec: protocol.Sealed, members: Sequence[Member], lane: int) -> None:
+    async def _judge_sealed(self, spec: protocol.Sealed, members: Sequence[Member], take: Emit) -> None:
         by_index = {member.index: member for member in members}
 
         async def on_result(index: int, result: GradeResult) -> None:
-            await self._take(by_index[index], result)
+            await take(by_index[index], result)
 
-        host = replace(self._host, program_config=protocol.program_config(lane, sorted(os.sched_getaffinity(0))))
-        await judge_sealed(host, spec, members, judge_seed=self._plan.judge_seed, on_result=on_result)
+        with self._lanes.taken() as cpu:
+            config = {} if cpu is None else protocol.program_config(0, [cpu])
+            host = replace(self._host, program_config=config)
+            await judge_sealed(host, spec, members, judge_seed=self._plan.judge_seed, on_result=on_result)
 
     async def _take(self, member: Member, result: GradeResult) -> None:
         """A result: final, unless it is our failure and there are attempts left."""
-        if member.index in self._results or (result.status == "infra_error" and self._attempt < ATTEMPTS):
+        if member.index in self._results:
             return
+        if result.status == "infra_error":
+            self._lost[member.index] += is_lost(result)
+            if self._lost[member.index] == ATTEMPTS:
+                result = candidate_failure(f"its sandbox ended while it ran, {ATTEMPTS} times of {ATTEMPTS}")
+            elif self._attempt < ATTEMPTS:
+                return
         self._took.append(time.monotonic() - self._begun[member.index])
         await self._finish(member, result)
 
+    async def _take_hedge(self, member: Member, result: GradeResult) -> None:
+        """The result of a second grading beside the first, which still runs: only a verdict counts."""
+        if result.status != "infra_error":
+            await self._take(member, result)
+
     async def _finish(self, member: Member, result: GradeResult) -> None:
         self._results[member.index] = result
+        await self._emit(member, result)
         if len(self._results) == len(self._plan.members):
             self._settled.set()
-        await self._emit(member, result)
 
     async def _hedge(self, members: Sequence[Member]) -> None:
         """Grade stragglers a second time, once."""
@@ -161,10 +174,8 @@ class GroupRun:
             left = self._open(members)
             if is_straggling([self._begun.get(member.index) for member in left], self._took, len(members)):
                 self.retried += len(left)
-                try:
-                    await self._judge(left[: self._chunk_size()], 0)
-                except Error:
-                    return  # the first attempt still runs, and it is what counts
+                for chunk in self._chunks(left):
+                    await self._judge(chunk, self._take_hedge)
                 return
 
 

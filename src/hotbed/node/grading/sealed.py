@@ -14,14 +14,14 @@ from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 
-from hotbed.errors import Error
+from hotbed.errors import Error, InvalidSpec
 from hotbed.grading import protocol
 from hotbed.grading.protocol import CandidateCode, Sealed
 from hotbed.grading.verdicts import GradeResult, infra_failure, settle
 from hotbed.guest.frames import Header
 from hotbed.node.grading.host import Host
 from hotbed.node.grading.judge import JudgeChannel, take_fd
-from hotbed.node.grading.members import Member, OnResult, about_box
+from hotbed.node.grading.members import Member, OnResult, about_box, candidate_failure, lost_sandbox
 from hotbed.node.held import HeldBox
 from hotbed.runtime.base import Program, ProgramEnd
 
@@ -45,15 +45,19 @@ async def judge_sealed(
 ) -> None:
     """Judge a few siblings with one judge. Each gets exactly one result."""
     async with AsyncExitStack() as stack:
-        seats = await _seats(stack, host, spec, members, on_result)
-        if not seats:
+        seats, judge = await asyncio.gather(
+            _seats(stack, host, spec, members, on_result), _judge(stack, host), return_exceptions=True
+        )
+        if isinstance(seats, BaseException):
+            raise seats
+        for seat in seats:
+            stack.callback(seat.channel.close)
+        if isinstance(judge, (Error, OSError)):
+            await _fail(seats, f"no judge could be started: {judge}", on_result)
             return
-        try:
-            judge = await _judge(stack, host)
-        except (Error, OSError) as error:
-            for seat in seats:
-                seat.channel.close()
-            await _fail(seats, f"no judge could be started: {error}", on_result)
+        if isinstance(judge, BaseException):
+            raise judge
+        if not seats:
             return
         await Session(judge, spec, seats, on_result).run(judge_seed)
 
@@ -64,7 +68,9 @@ async def _seats(
     made = await asyncio.gather(*(_seat(stack, host, spec, member) for member in members), return_exceptions=True)
     seats: list[Seat] = []
     for member, found in zip(members, made, strict=True):
-        if isinstance(found, (Error, OSError)):
+        if isinstance(found, InvalidSpec):
+            await on_result(member.index, candidate_failure(found.message))
+        elif isinstance(found, (Error, OSError)):
             await on_result(member.index, infra_failure(f"no sandbox for the candidate: {found}"))
         elif isinstance(found, BaseException):
             raise found
@@ -140,8 +146,7 @@ class Session:
 
     async def _take(self, frame: Header) -> tuple[Seat, GradeResult] | None:
         if frame.get("op") == "usage":
-            index = frame.get("index")
-            waited = self._seats[index].held.box.waited_s() if type(index) is int and index < len(self._seats) else 0.0
+            waited = self._seats[protocol.usage_index(frame, len(self._seats))].held.box.waited_s()
             await self._judge.send(protocol.usage_frame(frame, waited), timeout_s=_SEND_S)
             return None
         if frame.get("op") == "done":
@@ -154,7 +159,11 @@ class Session:
 
     async def _settle(self, seat: Seat, result: GradeResult) -> None:
         """Complete a verdict with how the candidate's process ended, and end its sandbox."""
-        end = await _end_of(seat, result)
+        try:
+            end = await _end_of(seat, result)
+        except Error as error:
+            await self._on_result(seat.member.index, lost_sandbox(str(error)))
+            return
         if end is not None:
             result = settle(result, end.status, signal=end.signal)
         ack = await _ack_of(seat) if seat.member.determinism != "none" else "off"
@@ -167,7 +176,10 @@ class Session:
 
 
 async def _end_of(seat: Seat, result: GradeResult) -> ProgramEnd | None:
-    """How the candidate's program ended, where that may say more than the judge could see."""
+    """How the candidate's program ended, where that may say more than the judge could see.
+
+    Raises when not the program but its sandbox has ended: then the judge saw our trouble, or thinks so.
+    """
     if result.status not in ("candidate_error", "failed", "timeout"):
         return None
     if seat.held.box.ran_out_of_memory():
@@ -175,7 +187,7 @@ async def _end_of(seat: Seat, result: GradeResult) -> ProgramEnd | None:
     wait_s = _END_S if result.status == "candidate_error" else 0.001
     try:
         return await asyncio.wait_for(seat.program.wait(), wait_s)
-    except (asyncio.TimeoutError, Error):
+    except asyncio.TimeoutError:
         return None
 
 

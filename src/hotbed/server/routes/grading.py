@@ -10,6 +10,7 @@ from hotbed.server.connection import Emit, Stream
 from hotbed.server.errors import as_error, error_json
 from hotbed.server.operation import Call
 from hotbed.server.streams import line
+from hotbed.wire.grading import GradeDone, GradeLine
 from hotbed.wire.routes import NDJSON
 
 
@@ -18,14 +19,15 @@ async def grade(node: Node, call: Call) -> Stream:
     node.check_open()
     plans.check_isolation(node.isolation, call.body.min_isolation)
     lines = node.graders.grade(call.body, call.lease)
-    first = await anext(lines)
+    with node.working():
+        first = await anext(lines)
 
     async def produce(emit: Emit) -> None:
         try:
             with node.working():
-                await emit(line(first))
+                await emit(_written(first))
                 async for item in lines:
-                    await emit(line(item))
+                    await emit(_written(item))
         except Exception as failure:  # noqa: BLE001  the stream's boundary: the status line has been sent already
             error = msgspec.Raw(error_json(as_error(failure)).encode())
             await emit(line({"error": error, "event": "error"}))
@@ -33,3 +35,8 @@ async def grade(node: Node, call: Call) -> Stream:
             await lines.aclose()
 
     return Stream(produce, media_type=NDJSON)
+
+
+def _written(item: GradeLine | GradeDone | None) -> bytes:
+    """A line; an empty one says that we are still there."""
+    return b"\n" if item is None else line(item)
