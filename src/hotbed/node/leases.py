@@ -11,9 +11,12 @@ import asyncio
 import logging
 import secrets
 from collections.abc import Iterator
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from hotbed.errors import SandboxGone
+
+if TYPE_CHECKING:
+    from hotbed.node.tenants import Tenant
 
 log = logging.getLogger(__name__)
 
@@ -27,12 +30,14 @@ class Member(Protocol):
 
 
 class Lease:
-    """One client's hold on what it made."""
+    """One client's hold on what it made, and whose client that is. A tenant's lasting lease is held by nobody."""
 
-    __slots__ = ("id", "_members", "_over")
+    __slots__ = ("id", "held", "tenant", "_members", "_over")
 
-    def __init__(self) -> None:
+    def __init__(self, *, tenant: Tenant | None = None, held: bool = True) -> None:
         self.id = secrets.token_hex(12)
+        self.tenant = tenant
+        self.held = held
         self._over = asyncio.Event()
         self._members: set[Member] = set()
 
@@ -81,9 +86,9 @@ class Leases:
     def __iter__(self) -> Iterator[Lease]:
         return iter(self._leases.values())
 
-    def open(self) -> Lease:
+    def open(self, tenant: Tenant | None = None) -> Lease:
         """A new lease, to be ended by whoever holds the connection."""
-        lease = Lease()
+        lease = Lease(tenant=tenant)
         self._leases[lease.id] = lease
         self._changed.set()
         log.info("event=lease_opened lease=%s leases=%d", lease.id, len(self))
@@ -116,3 +121,13 @@ class Leases:
             except asyncio.TimeoutError:
                 return
             patience = linger_s
+
+
+def tenant_id(lease: Lease | None) -> str:
+    """The tenant of what lives under a lease; nothing for what is the node's own user's."""
+    return lease.tenant.id if lease is not None and lease.tenant is not None else ""
+
+
+def lasting(lease: Lease | None) -> Lease | None:
+    """What to make under, on behalf of a lease's tenant, what must outlive the lease."""
+    return lease.tenant.lease if lease is not None and lease.tenant is not None else None

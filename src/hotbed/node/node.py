@@ -13,7 +13,7 @@ import secrets
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,7 @@ from hotbed.node import plans, records, seeding
 from hotbed.node.capacity import usable_cores
 from hotbed.node.grading.groups import Graders
 from hotbed.node.held import HeldBox
-from hotbed.node.leases import Lease, Leases
+from hotbed.node.leases import Lease, Leases, tenant_id
 from hotbed.node.ledger.entry import Entry
 from hotbed.node.ledger.ledger import Ledger
 from hotbed.node.nursery import Nursery
@@ -157,9 +157,18 @@ class Node:
             "ledger": self.ledger.stats() if self.ledger is not None else None,
         }
 
-    async def fork(self, template: Template, request: BoxRequest, lease: Lease | None) -> HeldBox:
-        """A sandbox with its turn and its lease. Raises before it forks when there is no room."""
-        turn = await self.admission.acquire(lease.id if lease is not None else "")
+    async def fork(
+        self, template: Template, request: BoxRequest, lease: Lease | None, *, patient: bool = True
+    ) -> HeldBox:
+        """A sandbox with its turn and its lease. Raises before it forks when there is no room.
+
+        A tenant at its share waits for something of its own to end; what is kept (not `patient`) is refused instead.
+        """
+        if lease is None or lease.tenant is None:
+            turn = await self.admission.acquire(lease.id if lease is not None else "")
+        else:
+            tenant = lease.tenant
+            turn = await self.admission.acquire(tenant.id, share=tenant.share, patient=patient)
         try:
             self.check_open()
             if lease is not None:
@@ -199,11 +208,11 @@ class Node:
             isolation=held.box.isolation,
             seed=seed,
         )
-        self.note(records.of_create(request, made, digest=template.digest, at=time.time()))
+        self.note(records.of_create(request, made, digest=template.digest, at=time.time()), lease)
         return made
 
     async def _fork_ready(self, template: Template, request: BoxRequest, lease: Lease | None) -> HeldBox:
-        held = await self.fork(template, request, lease)
+        held = await self.fork(template, request, lease, patient=False)
         try:
             await held.box.ready()
         except BaseException:  # also when cancelled
@@ -247,7 +256,8 @@ class Node:
             seed=request.seed or session.seed,
             total_ms=(time.perf_counter() - begun) * 1e3,
         )
-        self.note(records.of_exec(request, answer, sandbox_id=session.id, label=session.label, at=time.time()))
+        entry = records.of_exec(request, answer, sandbox_id=session.id, label=session.label, at=time.time())
+        self.note(entry, session.held.lease)
         return answer
 
     def check_open(self) -> None:
@@ -275,10 +285,11 @@ class Node:
         self.stats.outcomes[outcome.status] += 1
         self.stats.exec_ms.add(plans.exec_ms(outcome))
 
-    def note(self, entry: Entry) -> None:
-        """Keep what happened, if this node keeps a ledger."""
+    def note(self, entry: Entry, lease: Lease | None = None) -> None:
+        """Keep what happened, and for whom, if this node keeps a ledger."""
         if self.ledger is not None:
-            self.ledger.note(entry)
+            whose = tenant_id(lease)
+            self.ledger.note(replace(entry, tenant=whose) if whose else entry)
 
     def discard_all(self) -> None:
         """Start ending every lease and sandbox. Returns at once."""

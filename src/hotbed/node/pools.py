@@ -15,7 +15,7 @@ import hmac
 import logging
 import time
 from collections.abc import Awaitable, Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -23,10 +23,11 @@ from hotbed.errors import NotFound, PoolClosed, TemplateFailed, Unauthorized
 from hotbed.node import plans
 from hotbed.node.env_dirs import EnvDirs
 from hotbed.node.held import HeldBox
-from hotbed.node.leases import Lease
+from hotbed.node.leases import Lease, tenant_id
 from hotbed.node.nursery import Nursery
 from hotbed.node.pool import Pool
 from hotbed.node.templates import Templates, limits_of
+from hotbed.node.tenants import Tenant
 from hotbed.pools import bundle, envlib, imports
 from hotbed.pools.boltz import Slots
 from hotbed.pools.bundle import EnvBundle
@@ -68,7 +69,7 @@ class Pools:
         self._fork = fork
         self._requirements = Requirements(settings.home / "requirements")
         self._live: dict[str, Pool] = {}
-        self._ended: dict[str, None] = {}
+        self._ended: dict[str, str] = {}  # whose each was
         self._users: dict[TemplateSpec, int] = {}
 
     def __len__(self) -> int:
@@ -77,11 +78,14 @@ class Pools:
     def __iter__(self) -> Iterator[Pool]:
         return iter(tuple(self._live.values()))
 
-    def get(self, pool_id: str) -> Pool:
-        """A live pool. Raises `PoolClosed` for one that has ended, `NotFound` for one that never was."""
+    def get(self, pool_id: str, tenant: Tenant | None = None) -> Pool:
+        """A live pool. Raises `PoolClosed` for one that has ended, `NotFound` for one that never was.
+
+        For a tenant, somebody else's never was.
+        """
         pool = self._live.get(pool_id)
-        if pool is None:
-            if pool_id in self._ended:
+        if pool is None or (tenant is not None and tenant_id(pool.lease) != tenant.id):
+            if pool_id in self._ended and (tenant is None or self._ended[pool_id] == tenant.id):
                 raise PoolClosed("this pool has ended")
             raise NotFound(f"no pool {pool_id[:64]!r}")
         return pool
@@ -145,6 +149,7 @@ class Pools:
             template=template,
             isolation=self.isolation,
             fork=lambda: self._fork(template, box, lease),
+            fork_vessel=lambda: self._fork(template, replace(box, vessel=True), lease),
             nursery=self._nursery,
             on_end=self._forget,
             lease=lease,
@@ -166,7 +171,7 @@ class Pools:
 
     def _forget(self, pool: Pool) -> None:
         self._live.pop(pool.id, None)
-        self._ended[pool.id] = None
+        self._ended[pool.id] = tenant_id(pool.lease)
         while len(self._ended) > REMEMBERED:
             self._ended.pop(next(iter(self._ended)))
         self.slots.give_back(pool.slots or 0)

@@ -19,7 +19,7 @@ import msgspec
 from hotbed.errors import InvalidRequest, NotFound
 from hotbed.node import records
 from hotbed.node.differences import compare
-from hotbed.node.leases import Lease
+from hotbed.node.leases import Lease, tenant_id
 from hotbed.node.ledger.ledger import Ledger
 from hotbed.node.ledger.store import Store
 from hotbed.node.node import Node
@@ -56,7 +56,8 @@ async def replay(node: Node, rollout_id: str, lease: Lease | None) -> ReplayRepo
 
 async def replay_group(node: Node, group_id: str, lease: Lease | None) -> GroupReplay:
     """Run every rollout of a group again, a few at a time."""
-    where = {"group_id": group_id}
+    whose = tenant_id(lease)
+    where = {"group_id": group_id, "tenant": whose} if whose else {"group_id": group_id}
     rows = await asyncio.to_thread(ledger_of(node).read, lambda store: store.find(limit=GROUP_LIMIT, where=where))
     if not rows:
         raise NotFound(f"the ledger holds no rollout of group {group_id!r}", hint="`hotbed rollouts` lists them")

@@ -25,7 +25,7 @@ async def run_rollout(
     request = seeding.completed(request)
     seed = plans.seed_of(request)
     box_plan = plans.box_plan(node.templates.spec(request.template), request)
-    exec_plan = plans.exec_plan(request)
+    exec_plan = plans.exec_plan(request, last=True)
     template = await node.templates.plain(request.template)
     with node.working():
         held = await node.fork(template, box_plan, lease)
@@ -45,5 +45,5 @@ async def run_rollout(
         seed=seed,
         total_ms=total_ms,
     )
-    node.note(records.of_rollout(request, answer, at=time.time()))
+    node.note(records.of_rollout(request, answer, at=time.time()), lease)
     return answer

@@ -5,6 +5,9 @@ once with `AtCapacity` and a time to come back, before anything has been done. A
 tenant that holds fewest, then to whoever of it has waited longest, so that a burst of one tenant delays its own work
 and not the others'.
 
+A tenant may have a share: how many turns it may hold and how many of its requests may wait. At its share, what can
+wait does, passed over until something of the tenant's own has ended; what cannot is refused with `QuotaExceeded`.
+
 The policy is the pure function `next_tenant`; `Admission` carries it out. A tenant is whatever the caller says: the
 lease of an embedded client, the key of a remote one.
 """
@@ -14,12 +17,22 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Mapping
+from dataclasses import dataclass
 
-from hotbed.errors import AtCapacity
+from hotbed.errors import AtCapacity, QuotaExceeded
 
 RETRY_AFTER_S = 1.0
 
 _Entry = tuple[int, "asyncio.Future[None]"]  # when it arrived, and what tells it that its turn has come
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Share:
+    """What one tenant may hold of the turns, and of the queue. `name` is for people."""
+
+    name: str
+    limit: int
+    waiting: int
 
 
 class Turn:
@@ -55,17 +68,42 @@ class Admission:
         self._wait_s = wait_s
         self._held: dict[str, int] = {}
         self._waiting: dict[str, deque[_Entry]] = {}
+        self._shares: dict[str, Share] = {}
         self._arrivals = 0
 
-    async def acquire(self, tenant: str) -> Turn:
-        """A turn, after at most `wait_s` in the queue. Raises `AtCapacity`."""
-        if self.running < self.limit and not self.queued:
+    async def acquire(self, tenant: str, *, share: Share | None = None, patient: bool = True) -> Turn:
+        """A turn, after at most `wait_s` in the queue. Raises `AtCapacity`, and beyond a share `QuotaExceeded`."""
+        if share is not None:
+            self._check_share(tenant, share, patient=patient)
+        if self.running < self.limit and not self.queued and self._has_room(tenant):
             self._granted(tenant)
             return Turn(self, tenant)
-        if self.queued >= self._queue_limit:
+        if share is None and self.queued >= self._queue_limit:
             raise self._refusal(f"all {self.limit} sandboxes are taken and {self.queued} requests wait")
         await self._wait(tenant)
         return Turn(self, tenant)
+
+    def held(self, tenant: str) -> int:
+        """How many turns a tenant holds."""
+        return self._held.get(tenant, 0)
+
+    def waiting(self, tenant: str) -> int:
+        """How many requests of a tenant wait."""
+        return len(self._waiting.get(tenant, ()))
+
+    def _check_share(self, tenant: str, share: Share, *, patient: bool) -> None:
+        self._shares[tenant] = share
+        waiting = self.waiting(tenant)
+        if not patient and self.held(tenant) + waiting >= share.limit:
+            self.refused += 1
+            hint = "delete what you no longer need, or ask the operator of this server for another tier"
+            raise QuotaExceeded(f"{share.name} at once, and all of them are in use", hint=hint, retry_after_s=1.0)
+        if waiting and waiting >= share.waiting:
+            raise self._refusal(f"{share.name} at once, and {waiting} requests wait already")
+
+    def _has_room(self, tenant: str) -> bool:
+        share = self._shares.get(tenant)
+        return share is None or self._held.get(tenant, 0) < share.limit
 
     async def _wait(self, tenant: str) -> None:
         loop = asyncio.get_running_loop()
@@ -75,6 +113,7 @@ class Admission:
         self._waiting.setdefault(tenant, deque()).append(entry)
         self.queued += 1
         timer = loop.call_later(self._wait_s, self._expire, tenant, entry)
+        self._grant_waiting()
         try:
             await granted
         except asyncio.CancelledError:
@@ -111,17 +150,24 @@ class Admission:
             self._held[tenant] = left
         else:
             del self._held[tenant]
-        while self._waiting and self.running < self.limit:
-            self._grant_next()
+        self._grant_waiting()
 
-    def _grant_next(self) -> None:
-        heads = {tenant: waiters[0][0] for tenant, waiters in self._waiting.items()}
+    def _grant_waiting(self) -> None:
+        while self._waiting and self.running < self.limit and self._grant_next():
+            pass
+
+    def _grant_next(self) -> bool:
+        """Give a turn to whose turn it is; False when all who wait are at their shares."""
+        heads = {tenant: waiters[0][0] for tenant, waiters in self._waiting.items() if self._has_room(tenant)}
+        if not heads:
+            return False
         tenant = next_tenant(heads, self._held)
         entry = self._waiting[tenant][0]
         self._forget(tenant, entry)
         if not entry[1].done():  # else it was cancelled and has not run since
             self._granted(tenant)
             entry[1].set_result(None)
+        return True
 
     def _refusal(self, what: str) -> AtCapacity:
         self.refused += 1

@@ -22,6 +22,8 @@ from datetime import datetime, timezone
 
 from hotbed.errors import NotFound, SandboxGone
 from hotbed.node.held import HeldBox
+from hotbed.node.leases import tenant_id
+from hotbed.node.tenants import Tenant
 from hotbed.runtime.base import Determinism, Template
 from hotbed.wire.sandboxes import SandboxRow
 
@@ -78,7 +80,7 @@ class Session:
             fork_time_ms=round(box.fork_time_ms, 3),
             label=self.label,
             labels=self.labels,
-            lease_id=lease.id if lease is not None else None,
+            lease_id=lease.id if lease is not None and lease.held else None,
             seed=self.seed,
             ttl_s=self.ttl_s,
             idle_ttl_s=self.idle_ttl_s,
@@ -105,7 +107,7 @@ class Sessions:
     def __init__(self, node_id: str, *, remembered: int = REMEMBERED) -> None:
         self._node_id = node_id
         self._live: dict[str, Session] = {}
-        self._ended: OrderedDict[str, str] = OrderedDict()
+        self._ended: OrderedDict[str, tuple[str, str]] = OrderedDict()  # why, and whose it was
         self._remembered = remembered
 
     def __len__(self) -> int:
@@ -124,14 +126,21 @@ class Sessions:
         session.held.on_end = lambda reason: self._forget(session, reason)
         self._watch_clock(session)
 
-    def get(self, session_id: str) -> Session:
-        """A live session. Raises `SandboxGone` for one that has ended, `NotFound` for one that never was."""
+    def get(self, session_id: str, tenant: Tenant | None = None) -> Session:
+        """A live session. Raises `SandboxGone` for one that has ended, `NotFound` for one that never was.
+
+        For a tenant, somebody else's never was.
+        """
         session = self._live.get(session_id)
-        if session is None:
-            reason = self._ended.get(session_id)
-            if reason is not None:
+        if session is None or (tenant is not None and tenant_id(session.held.lease) != tenant.id):
+            reason, whose = self._ended.get(session_id, ("", ""))
+            if reason and (tenant is None or whose == tenant.id):
                 raise SandboxGone(f"the sandbox has ended: {REASONS.get(reason, reason)}")
-            if len(session_id) == len(self._node_id) + 32 and not session_id.startswith(self._node_id):
+            if (
+                session is None
+                and len(session_id) == len(self._node_id) + 32
+                and not session_id.startswith(self._node_id)
+            ):
                 raise SandboxGone("the sandbox ended with the node that made it", hint="the node restarted since")
             raise NotFound(f"no sandbox {session_id[:64]!r}", hint="it never was, or it ended long ago")
         return session
@@ -140,7 +149,7 @@ class Sessions:
         if session.timer is not None:
             session.timer.cancel()
         self._live.pop(session.id, None)
-        self._ended[session.id] = reason
+        self._ended[session.id] = (reason, tenant_id(session.held.lease))
         while len(self._ended) > self._remembered:
             self._ended.popitem(last=False)
         log.info("event=sandbox_ended sandbox=%s reason=%s execs=%d", session.id, reason, session.exec_count)

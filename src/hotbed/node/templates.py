@@ -6,7 +6,7 @@ import logging
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, replace
 
-from hotbed.errors import AtCapacity, Error, InvalidRequest, UnknownTemplate
+from hotbed.errors import AtCapacity, Error, InvalidRequest, NotSupported, UnknownTemplate
 from hotbed.runtime.base import Backend, Limits, Template, TemplateSpec
 from hotbed.wire.templates import CreateTemplate, TemplateRow
 
@@ -14,6 +14,8 @@ log = logging.getLogger(__name__)
 
 # What short programs import most: once here, and never again in a fork.
 COMMON_MODULES = ("collections", "functools", "itertools", "json", "math", "random", "re", "typing")
+
+HOST_IMAGE = "host"
 
 BUILT_IN: tuple[TemplateSpec, ...] = (
     TemplateSpec(name="python", preload=COMMON_MODULES),
@@ -28,7 +30,7 @@ class Templates:
         self._backend = backend
         self._limit = limit
         self._specs = {spec.name: spec for spec in built_in}
-        self._built_in = frozenset(self._specs)
+        self.built_in = frozenset(self._specs)
         self._plain: dict[str, TemplateSpec] = {}
         self._digests: dict[str, str] = {}
         self._errors: dict[str, str] = {}
@@ -69,6 +71,11 @@ class Templates:
     async def create(self, request: CreateTemplate) -> TemplateRow:
         """Register a template and warm it. The same name twice must mean the same thing."""
         spec = spec_of(request)
+        if spec.image != HOST_IMAGE:
+            raise InvalidRequest(
+                f"image {spec.image[:80]!r} is not one this node can build from",
+                hint=f"templates are made of this machine's own system: image {HOST_IMAGE!r}",
+            )
         known = self._specs.get(spec.name)
         if known is not None and known != spec:
             raise InvalidRequest(f"template {spec.name!r} exists with other content", hint="choose another name")
@@ -83,6 +90,17 @@ class Templates:
             raise
         return self.row(spec.name)
 
+    async def remove(self, name: str) -> None:
+        """Forget a template that was created here, and end its process. Nothing may live of it any more."""
+        spec = self.spec(name)
+        if name in self.built_in:
+            raise NotSupported(f"template {name!r} is built in", hint="only what was created can be deleted")
+        del self._specs[name]
+        self._digests.pop(name, None)
+        self._errors.pop(name, None)
+        if (retire := getattr(self._backend, "retire", None)) is not None:
+            await retire(spec)
+
     def row(self, name: str) -> TemplateRow:
         """A template as listed."""
         spec = self.spec(name)
@@ -96,7 +114,7 @@ class Templates:
             phase="Failed" if error else "Live" if live else "Pending",
             preload=spec.preload,
             limits=asdict(spec.limits),
-            visibility="public" if name in self._built_in else "private",
+            visibility="public" if name in self.built_in else "private",
             error=error,
         )
 

@@ -8,6 +8,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from hotbed.errors import Error, InvalidRequest, NotFound
 from hotbed.node.node import Node
+from hotbed.server.admission import admit
 from hotbed.server.errors import error_response
 from hotbed.server.operation import Handler, Operation
 from hotbed.server.routes import execs, files, grading, leases, ledger, pools, sandboxes, snapshots, templates
@@ -60,7 +61,7 @@ def make_app(node: Node) -> ASGIApp:
     """The application of one node. The node is started and closed by who made it."""
     by_path: dict[str, dict[str, Operation]] = {}
     for route, handler in HANDLERS:
-        operation = Operation(route, handler, node, watched=route.name in WATCHED)
+        operation = Operation(route, handler, node, admit=admit, watched=route.name in WATCHED)
         by_path.setdefault(route.path, {})[route.method] = operation
     asgi_routes = [AsgiRoute(path, Methods(methods)) for path, methods in by_path.items()]
     return Router(asgi_routes, redirect_slashes=False, default=unknown_path)

@@ -19,22 +19,38 @@ from starlette.types import Receive, Scope, Send
 from hotbed.errors import TooLarge
 from hotbed.node.leases import Lease
 from hotbed.node.node import Node
+from hotbed.node.tenants import Caller, Tenant
 from hotbed.server.connection import Gone, while_connected
 from hotbed.server.errors import error_response
 from hotbed.wire.routes import LEASE_HEADER, Route
 
 BODY_LIMIT = 64 << 20
+CALLER = "hotbed.caller"  # in the scope, put there by the door of a listener that asks for keys
 
 _encode = msgspec.json.Encoder().encode
 
 
 @dataclass(slots=True, kw_only=True)
 class Call:
-    """One request: its decoded body, and the lease it was made under."""
+    """One request: its decoded body, the lease it was made under, and who made it.
+
+    Nobody in particular (None) is whoever may use the node as a whole: its own user, through the Unix socket, or anyone
+    where no keys were ever made.
+    """
 
     request: Request
     body: Any
     lease: Lease | None
+    caller: Caller | None = None
+
+    @property
+    def tenant(self) -> Tenant | None:
+        """Whose things this request may see and make; None sees everything."""
+        return self.caller.tenant if self.caller is not None else None
+
+    def sees(self, lease: Lease | None) -> bool:
+        """Whether what lives under a lease is the caller's to see."""
+        return self.caller is None or (lease is not None and lease.tenant is self.caller.tenant)
 
     def segment(self, name: str) -> str:
         """A `{segment}` of the path."""
@@ -42,32 +58,53 @@ class Call:
 
 
 Handler = Callable[[Node, Call], Coroutine[Any, Any, Any]]
+Admit = Callable[[Node, Route, Call], Coroutine[Any, Any, Call]]
+Refuse = Callable[[Exception, "Caller | None"], Response]
+
+
+def refuse_plainly(failure: Exception, caller: Caller | None) -> Response:
+    """The answer to a request that failed, in our own words."""
+    return error_response(failure)
 
 
 class Operation:
     """Serves one route."""
 
-    def __init__(self, route: Route, handler: Handler, node: Node, *, watched: bool = False) -> None:
+    def __init__(
+        self,
+        route: Route,
+        handler: Handler,
+        node: Node,
+        *,
+        admit: Admit,
+        watched: bool = False,
+        refuse: Refuse = refuse_plainly,
+    ) -> None:
         self.route = route
         self._handler = handler
         self._node = node
+        self._admit = admit
         self._watched = watched
+        self._refuse = refuse
         self._decode = msgspec.json.Decoder(route.request).decode if route.request is not None else None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope, receive)
+        caller = scope.get(CALLER)
         try:
-            response = await self._respond(request)
+            response = await self._respond(request, caller)
         except (Gone, ClientDisconnect):
             return
         except Exception as failure:  # noqa: BLE001  the request boundary: every failure becomes an answer
-            response = error_response(failure)
+            response = self._refuse(failure, caller)
         await response(scope, receive, send)
 
-    async def _respond(self, request: Request) -> Response:
+    async def _respond(self, request: Request, caller: Caller | None) -> Response:
         lease = self._node.leases.get(request.headers.get(LEASE_HEADER))
         body = self._decode(await read_body(request)) if self._decode is not None else None
-        call = Call(request=request, body=body, lease=lease)
+        call = Call(request=request, body=body, lease=lease, caller=caller)
+        if caller is not None:
+            call = await self._admit(self._node, self.route, call)
         if self._watched and lease is None:
             answer = await while_connected(request.receive, self._handler(self._node, call))
         else:

@@ -20,7 +20,7 @@ def test_our_errors_keep_their_status_code_and_hint() -> None:
 
     assert (response.status_code, response.headers["retry-after"]) == (429, "1")
     assert json.loads(bytes(response.body)) == {
-        "error": "at_capacity",
+        "error": "full",
         "error_code": "at_capacity",
         "code": "at_capacity",
         "message": "full",

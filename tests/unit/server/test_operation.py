@@ -10,6 +10,7 @@ from starlette.requests import Request
 
 from hotbed.errors import TooLarge
 from hotbed.node.node import Node
+from hotbed.server.admission import admit
 from hotbed.server.operation import Call, Operation, read_body
 from hotbed.wire.routes import HEALTH
 from tests.unit.node.nodes import running_node
@@ -24,7 +25,7 @@ def test_a_failure_in_a_handler_is_an_answer() -> None:
 
     async def scenario() -> None:
         async with running_node() as node:
-            answer = await ask(Operation(HEALTH, broken, node), "GET", "/")
+            answer = await ask(Operation(HEALTH, broken, node, admit=admit), "GET", "/")
             assert (answer.status, answer.json["code"]) == (500, "internal")
 
     asyncio.run(scenario())

@@ -14,6 +14,7 @@ import secrets
 import time
 from collections import OrderedDict
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -25,7 +26,7 @@ from hotbed.grading.verdicts import GradeResult
 from hotbed.node.grading.host import Fork, Host, Lanes, Room
 from hotbed.node.grading.members import Member
 from hotbed.node.grading.run import CHUNK, GroupRun, Plan
-from hotbed.node.leases import Lease
+from hotbed.node.leases import Lease, lasting
 from hotbed.node.ledger.entry import Entry
 from hotbed.node.nursery import Nursery
 from hotbed.node.templates import Templates
@@ -97,7 +98,7 @@ class Graders:
         templates: Templates,
         fork: Fork,
         nursery: Nursery,
-        note: Callable[[Entry], None],
+        note: Callable[..., None],
         room: int,
         cores: int,
     ) -> None:
@@ -127,7 +128,7 @@ class Graders:
             )
         if known is None or known.failure is not None:
             known = Group(request.group_id or secrets.token_hex(8), digest)
-            task = self._start(known, request, spec, None if request.group_id else lease)
+            task = self._start(known, request, spec, lasting(lease) if request.group_id else lease)
         else:
             task = None
         try:
@@ -166,7 +167,7 @@ class Graders:
         try:
             template = await self._templates.warm(spec.template)
             plan = plan_of(request, spec, concurrency=self._concurrency(request))
-            recorder = Recorder(group, request, template, plan.judge_seed, self._note)
+            recorder = Recorder(group, request, template, plan.judge_seed, partial(self._note, lease=lease))
             alone = self._running == 1 and len(plan.members) <= _QUICK
             host = Host(fork=self._fork, template=template, lease=lease, use_spares=alone)
             run = GroupRun(plan, host, self._room, self._lanes, recorder.emit)

@@ -26,7 +26,7 @@ _COLUMNS = (
     "details"
 ).split()
 _INSERT = f"INSERT OR IGNORE INTO rollouts ({', '.join(_COLUMNS)}) VALUES ({', '.join('?' * len(_COLUMNS))})"
-_FILTERS = ("template", "status", "kind", "sandbox_id", "group_id", "label", "tenant")
+_FILTERS = ("id", "template", "status", "kind", "sandbox_id", "group_id", "label", "tenant")
 
 
 class Store:
@@ -114,6 +114,23 @@ class Store:
         sql = "SELECT * FROM rollouts WHERE sandbox_id = ? AND seq <= ? ORDER BY seq"
         return [_plain(row) for row in self._db.execute(sql, (sandbox_id, upto_seq))]
 
+    def usage(self, *, tenant: str, since: float, until: float) -> dict[str, float]:
+        """What one tenant used in a span of time."""
+        sql = (
+            "SELECT kind, count(*), total(exec_ms), total(stdout_total + stderr_total) FROM rollouts "
+            "WHERE tenant = ? AND at >= ? AND at < ? GROUP BY kind"
+        )
+        rows = list(self._db.execute(sql, (tenant, since, until)))
+        counts = {f"{kind}s": count for kind, count, _, _ in rows}
+        return {
+            "sandboxes": counts.get("creates", 0),
+            "rollouts": counts.get("rollouts", 0),
+            "execs": counts.get("execs", 0),
+            "grades": counts.get("grades", 0),
+            "exec_seconds": round(sum(row[2] for row in rows) / 1e3, 3),
+            "output_bytes": int(sum(row[3] for row in rows)),
+        }
+
     def count(self) -> int:
         """How many rows there are."""
         return int(self._db.execute("SELECT count(*) FROM rollouts").fetchone()[0])
@@ -142,22 +159,22 @@ class Store:
         self._db.execute(f"DELETE FROM blobs WHERE hash NOT IN ({used})")
 
 
-def migrate(db: sqlite3.Connection) -> None:
-    """Bring a database to this version's schema. Raises when it comes from a newer one."""
-    found = migrations()
+def migrate(db: sqlite3.Connection, package: str | None = __package__) -> None:
+    """Bring a database to the schema in a package's migrations. Raises when it comes from a newer Hotbed."""
+    found = migrations(package)
     (version,) = db.execute("PRAGMA user_version").fetchone()
     if version > len(found):
         raise Error(
-            f"the ledger was written by a newer Hotbed (schema {version}, this one knows {len(found)})",
+            f"the database was written by a newer Hotbed (schema {version}, this one knows {len(found)})",
             hint="upgrade, or set HOTBED_HOME to another directory",
         )
     for number, script in enumerate(found[version:], version + 1):
         db.executescript(f"BEGIN;\n{script}\nPRAGMA user_version = {number};\nCOMMIT;")
 
 
-def migrations() -> list[str]:
+def migrations(package: str | None = __package__) -> list[str]:
     """The migrations' SQL, in order."""
-    folder = importlib.resources.files(__package__) / "migrations"
+    folder = importlib.resources.files(str(package)) / "migrations"
     names = sorted(item.name for item in folder.iterdir() if item.name.endswith(".sql"))
     return [(folder / name).read_text() for name in names]
 

@@ -175,7 +175,8 @@ def record_put(node: Node, session: Session, kept: Kept, *, form: str, path: str
             put={"form": form, "path": path, "mode": mode, "size": kept.size},
             data=kept.data,
             at=time.time(),
-        )
+        ),
+        session.held.lease,
     )
 
 

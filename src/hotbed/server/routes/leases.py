@@ -16,7 +16,7 @@ async def hold(node: Node, call: Call) -> Stream:
     ttl_s = node.policy.lease_ttl_s
 
     async def produce(emit: Emit) -> None:
-        lease = node.leases.open()
+        lease = node.leases.open(call.tenant)
         try:
             await emit(line(LeaseGranted(lease_id=lease.id, ttl_s=ttl_s)))
             while not await lease.wait_over(ttl_s / 3):

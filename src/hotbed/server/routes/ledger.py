@@ -21,6 +21,8 @@ async def listing(node: Node, call: Call) -> RolloutList:
     limit = min(_number(query.get("limit"), "limit") or PAGE, PAGE_LIMIT)
     before = _number(query.get("before"), "before")
     where = {name: query[name] for name in FILTERS if name in query}
+    if call.tenant is not None:
+        where["tenant"] = call.tenant.id
     ledger = replays.ledger_of(node)
     rows = await asyncio.to_thread(ledger.read, lambda store: store.find(limit=limit, before=before, where=where))
     return RolloutList(

@@ -2,16 +2,29 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from hotbed.node.node import Node
 from hotbed.server.operation import Call
+from hotbed.server.routes.templates import is_seen
 from hotbed.wire.health import Health
 
 
 async def health(node: Node, call: Call) -> Health:
-    """Whether it is there, and how busy."""
-    return node.health()
+    """Whether it is there, and how busy: to a tenant, with its own work only."""
+    told = node.health()
+    if call.tenant is None:
+        return told
+    admission, tenant = node.admission, call.tenant
+    return replace(
+        told,
+        sessions=sum(call.sees(session.held.lease) for session in node.sessions),
+        running=admission.held(tenant.id),
+        queued=admission.waiting(tenant.id),
+        max_inflight=min(told.max_inflight, tenant.tier.sandboxes),
+        templates=tuple(name for name in told.templates if is_seen(node, call, name)),
+    )
 
 
 async def capabilities(node: Node, call: Call) -> dict[str, Any]:

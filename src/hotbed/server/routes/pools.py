@@ -28,7 +28,7 @@ async def create(node: Node, call: Call) -> PoolCreated:
 
 async def listing(node: Node, call: Call) -> PoolList:
     """All that live."""
-    return PoolList(pools=tuple(pool.row() for pool in node.pools))
+    return PoolList(pools=tuple(pool.row() for pool in node.pools if call.sees(pool.lease)))
 
 
 async def get(node: Node, call: Call) -> PoolRow:

@@ -15,7 +15,7 @@ async def create(node: Node, call: Call) -> SandboxCreated:
 
 async def listing(node: Node, call: Call) -> SandboxList:
     """All that live."""
-    return SandboxList(sandboxes=tuple(session.row() for session in node.sessions))
+    return SandboxList(sandboxes=tuple(s.row() for s in node.sessions if call.sees(s.held.lease)))
 
 
 async def get(node: Node, call: Call) -> SandboxRow:

@@ -30,7 +30,7 @@ async def fork(node: Node, call: Call) -> WorkersRestored:
 
 async def listing(node: Node, call: Call) -> SnapshotList:
     """All that live."""
-    return SnapshotList(snapshots=tuple(kept.row() for kept in node.snapshots))
+    return SnapshotList(snapshots=tuple(kept.row() for kept in node.snapshots if call.sees(kept.lease)))
 
 
 async def delete(node: Node, call: Call) -> Deleted:

@@ -15,9 +15,18 @@ async def create(node: Node, call: Call) -> TemplateRow:
 
 async def listing(node: Node, call: Call) -> TemplateList:
     """All of them."""
-    return TemplateList(templates=node.templates.rows())
+    rows = node.templates.rows()
+    return TemplateList(templates=tuple(row for row in rows if is_seen(node, call, row.name)))
 
 
 async def get(node: Node, call: Call) -> TemplateRow:
     """One of them."""
-    return node.templates.row(call.segment("name"))
+    name = call.segment("name")
+    if call.tenant is not None:
+        name = call.tenant.template_name(name, node.templates.built_in)
+    return node.templates.row(name)
+
+
+def is_seen(node: Node, call: Call, name: str) -> bool:
+    """Whether a template is everybody's, or the caller's."""
+    return call.tenant is None or name in node.templates.built_in or call.tenant.owns_template(name)
