@@ -284,8 +284,10 @@ def read_tar(path: str, source: int) -> int:
     count = 0
     try:
         with os.fdopen(source, "rb") as file, tarfile.open(fileobj=file, mode="r|") as tar:
+            if hasattr(tarfile, "data_filter"):  # came with Python 3.11.4
+                tar.extraction_filter = tarfile.data_filter
             for member in tar:
-                tar.extract(member, path, filter="data")
+                tar.extract(member, path)
                 count += 1
     except (tarfile.TarError, OSError) as error:
         raise InvalidRequest(f"not a tar stream: {error}") from None
