@@ -14,7 +14,8 @@ from typing import Any, TypeVar
 from hotbed.guest import lane, values
 from hotbed.runtime.backends.fork import ForkBackend, ForkSettings, ForkTemplate
 from hotbed.runtime.base import BoxRequest, TemplateSpec
-from hotbed.runtime.sandboxes import ForkBox, RunningProgram
+from hotbed.runtime.programs import RunningProgram
+from hotbed.runtime.sandboxes import ForkBox
 from hotbed.runtime.snapshots import Snapshot
 
 T = TypeVar("T")
@@ -124,16 +125,17 @@ class Forkable:
         """Take one, with the hashes that a restore is verified with."""
         return await self.livefork.snapshot(original.box, original.program, skip=skip, verify=verify)
 
-    async def restore(self, snapshot: Snapshot, *, verify: bool = True) -> Environment:
+    async def restore(self, snapshot: Snapshot, *, verify: bool = True, parked: bool = True) -> Environment:
         """A copy in a sandbox of its own, every page compared."""
-        box, ours, theirs = await self._box()
+        box = await self.template.fork(BoxRequest(forkable=True, vessel=parked))
         try:
-            program = await self.livefork.restore(snapshot, box, theirs, program="env_server", verify=verify)
+            vessel = await self.livefork.restore(snapshot, box, verify=verify)
         except BaseException:
-            ours.close()
             await box.kill()
             raise
-        return Environment(box, program, ours)
+        vessel.lane.setblocking(False)
+        self._socks.append(vessel.lane)
+        return Environment(box, vessel.program, vessel.lane)
 
     async def copy(self, original: Environment) -> Environment:
         """A verified copy."""

@@ -38,6 +38,7 @@ class Pool:
     template: Template
     isolation: str
     fork: Callable[[], Awaitable[HeldBox]]
+    fork_vessel: Callable[[], Awaitable[HeldBox]]
     nursery: Nursery
     on_end: Callable[[Pool], None]
     lease: Lease | None = None

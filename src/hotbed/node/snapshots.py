@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import secrets
-import socket
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -19,7 +18,6 @@ from hotbed.errors import AtCapacity, Error, InvalidRequest, NotFound, SnapshotU
 from hotbed.node.leases import Lease
 from hotbed.node.nursery import Nursery
 from hotbed.node.pool import Pool
-from hotbed.pools import bundle
 from hotbed.pools.workers import Worker
 from hotbed.runtime import snapshots as runtime
 from hotbed.runtime.programs import RunningProgram
@@ -193,17 +191,13 @@ class _Remake:
         self._verify = verify
 
     async def __call__(self, index: int, generation: int) -> Worker:
-        held = await self._pool.fork()
-        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        held = await self._pool.fork_vessel()
         try:
             box = held.box
             if not isinstance(box, ForkBox):
                 raise SnapshotUnsupported("this node's isolation cannot copy running environments")
-            program = await self._livefork.restore(
-                self._taken, box, theirs, program=bundle.PROGRAM, verify=self._verify
-            )
+            vessel = await self._livefork.restore(self._taken, box, verify=self._verify)
         except BaseException:
-            ours.close()
             held.discard("it could not be restored")
             raise
-        return Worker(index, generation, held, ours, program)
+        return Worker(index, generation, held, vessel.lane, vessel.program)

@@ -99,7 +99,10 @@ class TemplateSpec:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BoxRequest:
-    """One fork of a template. `seed` (32 bytes) pins the programs started in it; an exec brings a seed of its own."""
+    """One fork of a template. `seed` (32 bytes) pins the programs started in it; an exec brings a seed of its own.
+
+    A `forkable` one can be copied while an environment runs in it; a `vessel` is one that a copy will be put into.
+    """
 
     limits: Limits | None = None
     hostname: str = "sandbox"
@@ -108,6 +111,7 @@ class BoxRequest:
     determinism: Determinism = "none"
     use_spare: bool = True
     forkable: bool = False
+    vessel: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -27,6 +27,8 @@ from hotbed.runtime.sandboxes import ForkBox
 from hotbed.runtime.templates import TemplateProcess
 
 _ANSWER_S = 90.0
+_PROGRAM = "env_server"
+_USUAL_PID = 2  # of an environment that is the first program of its sandbox
 _SEALS = fcntl.F_SEAL_WRITE | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_SEAL
 
 Answer = dict[str, Any]
@@ -50,6 +52,23 @@ class Snapshot:
         return self.memory_bytes + self.layer_bytes
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Vessel:
+    """A program that waits to become another one, or has; and our end of its lane."""
+
+    program: RunningProgram
+    lane: socket.socket
+
+
+async def _start_vessel(box: ForkBox, pid: int) -> Vessel:
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    try:
+        return Vessel(program=await box.start(_PROGRAM, {"vessel": True}, theirs, as_pid=pid), lane=ours)
+    except BaseException:
+        ours.close()
+        raise
+
+
 class LiveFork:
     """The keeper of one backend, started on first use and again after it was lost, with everything it held."""
 
@@ -61,6 +80,7 @@ class LiveFork:
         self._answers: dict[int, asyncio.Future[Answer]] = {}
         self._templates: dict[TemplateProcess, asyncio.Future[int]] = {}
         self._snapshots: dict[int, Snapshot] = {}
+        self._parked: dict[int, Vessel] = {}
 
     def __len__(self) -> int:
         return len(self._snapshots)
@@ -117,23 +137,47 @@ class LiveFork:
         self._snapshots[number] = snapshot
         return snapshot
 
-    async def restore(
-        self, snapshot: Snapshot, box: ForkBox, channel: socket.socket, *, program: str, verify: bool = False
-    ) -> RunningProgram:
-        """Make a fresh sandbox of the same template what the snapshot was taken of. Takes ownership of `channel`."""
+    async def restore(self, snapshot: Snapshot, box: ForkBox, *, verify: bool = False) -> Vessel:
+        """Make a fresh sandbox of the same template what the snapshot was taken of; its program and its lane.
+
+        `verify` compares every page, of a snapshot that was taken with `verify` too.
+        """
         if box.home is not snapshot.home:
-            channel.close()
             raise SnapshotUnsupported("the snapshot is of another template, or of one that has ended since")
-        vessel = await box.start(program, {"vessel": True}, channel, as_pid=snapshot.pid)
-        if vessel.handle is None:
-            raise SandboxFailed("the vessel came without a handle")
+        vessel = self._parked.pop(box.id, None)
+        if vessel is not None and snapshot.pid != _USUAL_PID:
+            vessel.lane.close()
+            vessel = None
+        if vessel is None:
+            vessel = await _start_vessel(box, snapshot.pid)
+        try:
+            await self._fill(snapshot, box, vessel.program, verify=verify)
+        except BaseException:
+            vessel.lane.close()
+            raise
+        return vessel
+
+    async def _fill(self, snapshot: Snapshot, box: ForkBox, program: RunningProgram, *, verify: bool) -> None:
         source = os.open(f"/proc/self/fd/{snapshot.layer}", os.O_RDONLY | os.O_CLOEXEC)  # an offset of its own
         try:
-            await box.pass_layer("restore_layer", source)
+            if snapshot.layer_bytes:
+                await box.pass_layer("restore_layer", source)
         finally:
             os.close(source)
-        await self._ask({"op": "restore", "snapshot": snapshot.id, "verify": verify}, vessel.handle)
-        return vessel
+        if program.handle is None:
+            raise SandboxGone("the vessel has ended")
+        await self._ask({"op": "restore", "snapshot": snapshot.id, "verify": verify}, program.handle)
+
+    async def park(self, box: ForkBox) -> None:
+        """Start the vessel in a fresh sandbox ahead of the copy that it will become."""
+        vessel = await _start_vessel(box, _USUAL_PID)
+        self._parked[box.id] = vessel
+        vessel.program.end.add_done_callback(lambda _: self._unpark(box.id))
+
+    def _unpark(self, box_id: int) -> None:
+        vessel = self._parked.pop(box_id, None)
+        if vessel is not None:
+            vessel.lane.close()
 
     async def release(self, snapshot: Snapshot) -> None:
         """Free it. Idempotent."""

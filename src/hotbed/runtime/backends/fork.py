@@ -37,6 +37,7 @@ class ForkSettings:
     """What can be chosen about the backend."""
 
     spares: int = 8
+    vessels: int = 4
     networks: int = 16
     run_dir: str = "/tmp"
     cgroups: bool = True
@@ -53,6 +54,7 @@ class ForkTemplate:
         self._process: TemplateProcess | None = None
         self._starting = asyncio.Lock()
         self.spares = Spares(backend.settings.spares, self._make_spare)
+        self.vessels = Spares(backend.settings.vessels, self._make_vessel)  # from the first copy on
         self.ready: Mapping[str, Any] = {}
 
     async def fork(self, request: BoxRequest) -> ForkBox:
@@ -67,6 +69,12 @@ class ForkTemplate:
                 spare.fork_time_ms = max(0.001, (time.monotonic_ns() - began) / 1e6)
                 self._backend.count(warm=True)
                 return spare
+        if request.vessel and limits == self.spec.limits:
+            vessel = self.vessels.take()
+            if vessel is not None:
+                vessel.warm_hit = True
+                self._backend.count(warm=True)
+                return vessel
         process = self._process
         if process is None or not process.is_alive():
             process = await self.start()
@@ -93,6 +101,15 @@ class ForkTemplate:
         await box.ready()
         return box
 
+    async def _make_vessel(self) -> ForkBox:
+        if self._process is None or not self._process.is_alive():
+            raise TemplateFailed("the template is not running")
+        request = BoxRequest(forkable=True, vessel=True)
+        box = await self._backend.make_box(self._process, self.spec.limits, request, spare=False)
+        await box.ready()
+        await self._backend.livefork.park(box)
+        return box
+
     @property
     def process(self) -> TemplateProcess | None:
         """The living process, if there is one."""
@@ -101,6 +118,7 @@ class ForkTemplate:
     async def close(self) -> None:
         """End the spares and the process."""
         await self.spares.close()
+        await self.vessels.close()
         if self._process is not None:
             self._process.kill("the backend was closed")
 
@@ -144,6 +162,7 @@ class ForkBackend:
             return
         self._closed = True
         await asyncio.gather(*(template.spares.close() for template in self._templates.values()))
+        await asyncio.gather(*(template.vessels.close() for template in self._templates.values()))
         await asyncio.gather(*(box.kill() for box in tuple(self._boxes.values())), return_exceptions=True)
         for template in self._templates.values():
             await template.close()
@@ -182,6 +201,7 @@ class ForkBackend:
             "boxes": len(self._boxes),
             "templates": sum(1 for template in templates if template.process is not None),
             "spares": sum(len(template.spares) for template in templates),
+            "vessels": sum(len(template.vessels) for template in templates),
             "forks": sum(self._forks.values()),
             "warm_hits": self._forks["warm"],
             "snapshots": len(self.livefork),
