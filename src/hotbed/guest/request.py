@@ -60,6 +60,7 @@ class ExecRequest(NamedTuple):
     stream: bool
     stdin_open: bool
     pin: Optional[str] = None
+    last: bool = False
 
 
 def parse(header: Dict[str, Any], body: bytes) -> ExecRequest:
@@ -87,6 +88,7 @@ def parse(header: Dict[str, Any], body: bytes) -> ExecRequest:
         stream=bool(get("stream")),
         stdin_open=bool(get("stdin_open")),
         pin=pin_of(header),
+        last=bool(get("last")),
     )
 
 

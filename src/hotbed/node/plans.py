@@ -54,8 +54,8 @@ def seed_of(request: CreateSandbox | ExecRequest) -> str:
     return request.seed.lower() if request.seed is not None else fresh_seed()
 
 
-def exec_plan(request: ExecRequest) -> ExecPlan:
-    """What to run. The request has been completed (see `seeding`)."""
+def exec_plan(request: ExecRequest, *, last: bool = False) -> ExecPlan:
+    """What to run; `last` if nothing else will be. The request has been completed (see `seeding`)."""
     kind, program = program_of(request)
     seed, level = _pinned(request)
     return ExecPlan(
@@ -72,6 +72,7 @@ def exec_plan(request: ExecRequest) -> ExecPlan:
         keep_going=request.keep_going,
         seed=seed,
         determinism=level,
+        last=last,
     )
 
 

@@ -118,7 +118,8 @@ class BoxRequest:
 class ExecRequest:
     """One thing to run. `code` runs in the warm interpreter, `command` through sh -c, `commands` as argv lists.
 
-    `seed` (32 bytes) pins what it draws at level `determinism`; None leaves that to the host.
+    `seed` (32 bytes) pins what it draws at level `determinism`; None leaves that to the host. After a `last` one the
+    sandbox is of no further use: it may end as soon as it has answered.
     """
 
     kind: Kind
@@ -135,6 +136,7 @@ class ExecRequest:
     keep_going: bool = False
     seed: bytes | None = None
     determinism: Determinism = "none"
+    last: bool = False
 
     def __post_init__(self) -> None:
         require((self.seed is None) == (self.determinism == "none"), "a seed and a determinism level come together")

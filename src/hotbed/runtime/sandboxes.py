@@ -30,6 +30,7 @@ from hotbed.runtime.templates import Ended
 
 _QUICK_S = 30.0
 _KILL_S = 20.0
+_LEAVE_S = 0.05  # for an agent that has given its last answer to end by itself
 _BODY_SLACK = 1 << 20
 
 
@@ -70,6 +71,7 @@ class ForkBox(BoxFiles):
         self.request = request or BoxRequest()
         self._programs = itertools.count()
         self._waited_s = 0.0
+        self._leaves = False
         self._born: asyncio.Future[None] = self._loop.create_future()
         self._gone: asyncio.Future[str] = self._loop.create_future()
         limit = 2 * limits.output_bytes + _BODY_SLACK
@@ -139,6 +141,7 @@ class ForkBox(BoxFiles):
         with self.talk.blame(answer):
             outcome = answers.outcome_of(answer[0], answer[1])
         self._be_born(answer[0])
+        self._leaves = request.last and request.seed is None
         return outcome
 
     async def _watch(self, name: str, asked: asyncio.Future[Answer], on_output: OnOutput) -> Answer:
@@ -262,4 +265,7 @@ class ForkBox(BoxFiles):
         if not self._born.done():
             self._born.set_exception(self.talk.failure or SandboxGone(reason))
             self._born.exception()  # retrieved here too, for nobody may be waiting
-        self._home.kill_box(self.id)
+        if self._leaves:
+            self._loop.call_later(_LEAVE_S, self._home.kill_box, self.id)
+        else:
+            self._home.kill_box(self.id)

@@ -262,3 +262,18 @@ def test_a_host_without_room_for_processes_is_at_capacity(place: Path) -> None:
         assert (await again.exec(code("print(1)"))).stdout == b"1\n"
 
     with_backend(place, test)
+
+
+def test_after_its_last_answer_a_sandbox_ends_by_itself(place: Path) -> None:
+    """With all that was started in it; nobody has to be asked to kill it."""
+
+    async def test(backend: ForkBackend, template: ForkTemplate) -> None:
+        box = await template.fork(BoxRequest())
+        source = b"import os\nif os.fork() == 0:\n    import time; time.sleep(60)\nprint('done')"
+        outcome = await box.exec(ExecRequest(kind="code", program=source, last=True))
+
+        assert outcome.stdout == b"done\n"
+        assert await asyncio.wait_for(box.wait_gone(), 5) == "exited with 0"
+        assert not backend.stats()["boxes"]
+
+    with_backend(place, test)
