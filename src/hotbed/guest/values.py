@@ -16,6 +16,8 @@ nested lists.
 
 from __future__ import annotations
 
+import json
+import json.encoder
 import re
 import struct
 import sys
@@ -27,6 +29,7 @@ from . import frames
 VALUE_LIMIT = 64 << 20  # of an action or an observation, as its bytes
 FRAME_LIMIT = VALUE_LIMIT + (64 << 10)
 
+_LENGTHS = struct.Struct("!II")
 _LARGE = 256 << 10  # a frame above this is walked when JSON had to escape characters, to get long strings out
 _LONG_TEXT = 4 << 10
 _DTYPE = re.compile(r"[<>|=]?(?:b1|[iu][1248]|f[248]|f16|c8|c16)")
@@ -61,9 +64,26 @@ def pack(header: frames.Header) -> bytes:
 def _pack_plain(header: frames.Header) -> bytes:
     """The frame of a header that is JSON as it stands, else nothing."""
     try:
-        return frames.pack(header)
+        if _chunks is None:
+            return frames.pack(header)
+        head = "".join(_chunks(header, 0)).encode("ascii")
+        return _LENGTHS.pack(len(head), 0) + head
     except TypeError:
         return b""
+
+
+def _refuse(value: Any) -> Any:
+    raise TypeError(f"a value of type {type(value).__name__} is not JSON")
+
+
+def _encoder() -> Any:
+    """The C encoder that `json.JSONEncoder.encode` makes anew for every call, made once; None where there is none."""
+    make = getattr(json.encoder, "c_make_encoder", None)
+    text = json.encoder.encode_basestring_ascii
+    return make(None, _refuse, text, None, ":", ",", False, False, True) if make is not None else None
+
+
+_chunks = _encoder()
 
 
 def _pack_spilled(header: frames.Header) -> bytes:

@@ -141,10 +141,11 @@ class Engine:
 
     def post_steps(self, actions: Mapping[int, Any]) -> None:
         """Send actions. Raises `BadAction`, with nothing sent, if one of them cannot cross."""
-        frames = {index: self._step_frame(index, action) for index, action in actions.items()}
-        for index, frame in frames.items():
+        frames = [(index, self._step_frame(index, action)) for index, action in actions.items()]
+        timeout_s = self._options.step_timeout_s
+        for index, frame in frames:
             self.seats[index].busy = True
-            self._send_or_queue(index, frame, self._options.step_timeout_s)
+            self._send_or_queue(index, frame, timeout_s)
 
     def _step_frame(self, index: int, action: Any) -> bytes:
         try:
@@ -155,12 +156,16 @@ class Engine:
     def gather_steps(self, indices: Collection[int], want: int) -> dict[int, Stepped | Failure]:
         """Wait until `want` of these have answered or failed; a failed seat has been settled."""
         answers: dict[int, Stepped | Failure] = {}
+        failures: dict[int, Failure] = {}
         for arrival in self._gather(indices, want):
-            seat = self.seats[arrival.worker]
-            answers[seat.index] = _trouble(arrival) or replies.read_step(arrival.header or {}, seat.request_id)
+            index, at_s, header, _, _ = arrival
+            seat = self.seats[index]
             seat.busy = False
-            seat.step_ms = (arrival.at_s - seat.posted_s) * 1e3
-        failures = {index: answer for index, answer in answers.items() if isinstance(answer, Failure)}
+            seat.step_ms = (at_s - seat.posted_s) * 1e3
+            answer = _silence(arrival) if header is None else replies.read_step(header, seat.request_id)
+            answers[index] = answer
+            if isinstance(answer, Failure):
+                failures[index] = answer
         if failures:
             answers.update(self._fail(failures))
         return answers
@@ -239,12 +244,15 @@ class Engine:
 
 
 def _trouble(arrival: Arrival) -> Failure | None:
+    """A lane's trouble, if that is what arrived."""
+    return _silence(arrival) if arrival.header is None else None
+
+
+def _silence(arrival: Arrival) -> Failure:
     """A lane's trouble as a failure; how the worker ended is not known yet."""
-    if arrival.trouble is None:
-        return None
     if arrival.trouble == "protocol":
         return replies.violation(arrival.reason)
-    return Failure(status=arrival.trouble, reason=arrival.reason)
+    return Failure(status=arrival.trouble or "closed", reason=arrival.reason)
 
 
 def _explained(failure: Failure, end: WorkerEnd | None) -> Failure:

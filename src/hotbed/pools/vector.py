@@ -165,7 +165,7 @@ class VectorPool:
             raise PoolClosed(f"this pool belongs to process {self._pid}", hint="make an RLPool of this process's own")
 
     def _check_free(self, chosen: Iterable[int]) -> None:
-        busy = [index for index in chosen if index in self._sent]
+        busy = [index for index in chosen if index in self._sent] if self._sent else ()
         if busy:
             raise PoolBusy(f"workers {brief(busy)} have not answered yet", hint="step_wait or recv comes first")
 
@@ -184,36 +184,46 @@ class VectorPool:
 
     def _post(self, actions: dict[int, Any]) -> None:
         """Send what is to be sent: nothing to a failed worker, a reset instead of a step where autoreset says so."""
-        phases = {index: self._seats[index].phase for index in actions}
-        new = [index for index, phase in phases.items() if phase is Phase.NEW]
+        seats = self._seats
+        idle = [index for index in actions if seats[index].phase is not Phase.RUNNING]
+        if idle:
+            self._check_idle(idle)
+            self._engine.post_steps({index: action for index, action in actions.items() if index not in idle})
+            self._resets += idle if self._options.autoreset != "disabled" else ()
+        else:
+            self._engine.post_steps(actions)
+        self._sent.update(actions)
+
+    def _check_idle(self, idle: Sequence[int]) -> None:
+        new = [index for index in idle if self._seats[index].phase is Phase.NEW]
         if new:
             raise NotReset(f"workers {brief(new)} have no episode yet", hint="call reset first")
-        over = [index for index, phase in phases.items() if phase is not Phase.RUNNING]
-        done = [index for index in over if phases[index] is Phase.DONE]
+        done = [index for index in idle if self._seats[index].phase is Phase.DONE]
         if done and self._options.autoreset == "disabled":
             raise EpisodeDone(
                 f"the episodes of workers {brief(done)} are over",
                 hint="reset them with reset(mask=done), leave them out with step(actions, mask=...), or set autoreset",
             )
-        self._engine.post_steps({index: action for index, action in actions.items() if phases[index] is Phase.RUNNING})
-        self._resets += [index for index in over if self._options.autoreset != "disabled"]
-        self._sent.update(actions)
 
     def _gather(self, chosen: Sequence[int], want: int) -> dict[int, Entry]:
         """Entries of the first `want`: those with nothing to wait for come first."""
-        found: dict[int, Entry] = {}
-        resets = [index for index in chosen if index in self._resets][:want]
-        self._begin(resets, [None] * self.n)
-        self._resets = [index for index in self._resets if index not in resets]
-        found.update((index, entries.began(self._seats[index])) for index in resets)
-        standing = [index for index in chosen if index not in found and not self._seats[index].busy]
-        found.update((index, entries.failed(self._seats[index])) for index in standing[: want - len(found)])
-        asked = [index for index in chosen if index not in found and self._seats[index].busy]
+        asked = [index for index in chosen if self._seats[index].busy]
+        found = self._at_hand([index for index in chosen if index not in asked][:want]) if asked != chosen else {}
         found.update(self._answered(self._engine.gather_steps(asked, want - len(found))))
         for index, entry in found.items():
             self._sent.pop(index, None)
             self._details[index] = entry[3]
         return found
+
+    def _at_hand(self, chosen: Sequence[int]) -> dict[int, Entry]:
+        """Entries of seats that were sent nothing: those to reset begin anew, the others stand at their failure."""
+        resets = [index for index in chosen if index in self._resets]
+        self._begin(resets, [None] * self.n)
+        self._resets = [index for index in self._resets if index not in resets]
+        return {
+            index: entries.began(seat) if index in resets else entries.failed(seat)
+            for index, seat in ((index, self._seats[index]) for index in chosen)
+        }
 
     def _answered(self, answers: dict[int, Stepped | Failure]) -> dict[int, Entry]:
         if self._options.recover == "replay":
