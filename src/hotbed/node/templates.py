@@ -32,6 +32,7 @@ class Templates:
         self._specs = {spec.name: spec for spec in built_in}
         self.built_in = frozenset(self._specs)
         self._plain: dict[str, TemplateSpec] = {}
+        self.widths: dict[str, int] = {}  # how many its users expect to have at once; a note, forks need no spares
         self._digests: dict[str, str] = {}
         self._errors: dict[str, str] = {}
 
@@ -45,8 +46,8 @@ class Templates:
         try:
             return self._specs[name]
         except KeyError:
-            known = ", ".join(self._specs)
-            raise UnknownTemplate(f"no template {name[:64]!r}", hint=f"templates here: {known}") from None
+            known = ", ".join(sorted(self.built_in))  # others' names are not everybody's to know
+            raise UnknownTemplate(f"no template {name[:64]!r}", hint=f"built in: {known}") from None
 
     async def warm(self, name: str) -> Template:
         """The warm template of a name with its guest programs, started on first use and again after it died."""

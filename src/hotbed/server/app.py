@@ -1,4 +1,4 @@
-"""The composition root: a node and its routes as one ASGI application."""
+"""The composition root: a node and its routes as one ASGI application, and the published gateway's beside it."""
 
 from __future__ import annotations
 
@@ -7,13 +7,31 @@ from starlette.routing import Router
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from hotbed.errors import Error, InvalidRequest, NotFound
+from hotbed.node.keys.keyring import Keyring
 from hotbed.node.node import Node
+from hotbed.node.tenants import Tenants
 from hotbed.server.admission import admit
+from hotbed.server.door import Door
 from hotbed.server.errors import error_response
 from hotbed.server.operation import Handler, Operation
-from hotbed.server.routes import execs, files, grading, leases, ledger, pools, sandboxes, snapshots, templates
+from hotbed.server.published import refusing
+from hotbed.server.routes import (
+    catalog,
+    daemon,
+    execs,
+    files,
+    grading,
+    leases,
+    ledger,
+    pools,
+    sandboxes,
+    snapshots,
+    templates,
+)
+from hotbed.server.routes import gateway as gateways
 from hotbed.server.routes import node as nodes
-from hotbed.wire import routes
+from hotbed.server.tenancy import admit_published
+from hotbed.wire import collimate, routes
 from hotbed.wire.routes import Route
 
 HANDLERS: tuple[tuple[Route, Handler], ...] = (
@@ -63,8 +81,31 @@ def make_app(node: Node) -> ASGIApp:
     for route, handler in HANDLERS:
         operation = Operation(route, handler, node, admit=admit, watched=route.name in WATCHED)
         by_path.setdefault(route.path, {})[route.method] = operation
+    for route, handler, watched in daemon.HANDLERS:
+        operation = Operation(route, handler, node, admit=admit_published, watched=watched, refuse=daemon.refuse)
+        by_path.setdefault(route.path, {})[route.method] = operation
+    return router(by_path, default=unknown_path)
+
+
+def make_gateway(node: Node, own: ASGIApp) -> ASGIApp:
+    """What a published gateway client is served: its own paths in its words, and everything else in ours."""
+    refuse = refusing(collimate.GATEWAY_CODES, collimate.SANDBOX)
+    by_path: dict[str, dict[str, Operation]] = {}
+    for route, handler, watched in (*gateways.HANDLERS, *catalog.HANDLERS):
+        operation = Operation(route, handler, node, admit=admit_published, watched=watched, refuse=refuse)
+        by_path.setdefault(route.path, {})[route.method] = operation
+    return router(by_path, default=own)
+
+
+def make_door(node: Node, own: ASGIApp, keyring: Keyring | None, tenants: Tenants) -> ASGIApp:
+    """The application of a TCP listener."""
+    return Door(keyring, tenants, own=own, gateway=make_gateway(node, own))
+
+
+def router(by_path: dict[str, dict[str, Operation]], *, default: ASGIApp) -> ASGIApp:
+    """The operations as one application."""
     asgi_routes = [AsgiRoute(path, Methods(methods)) for path, methods in by_path.items()]
-    return Router(asgi_routes, redirect_slashes=False, default=unknown_path)
+    return Router(asgi_routes, redirect_slashes=False, default=default)
 
 
 class Methods:

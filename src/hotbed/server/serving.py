@@ -17,19 +17,24 @@ import logging
 import os
 import resource
 import signal
+import socket
 from collections.abc import Coroutine, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import uvicorn
+from starlette.types import ASGIApp
 
-from hotbed.errors import Error
+from hotbed.errors import Error, InvalidRequest
+from hotbed.node.keys.keyring import Keyring
+from hotbed.node.keys.store import KeyStore
 from hotbed.node.lanes import LaneServer
 from hotbed.node.ledger.ledger import Ledger, Retention
 from hotbed.node.node import Node
+from hotbed.node.tenants import Tenants, tiers_from
 from hotbed.runtime.base import Backend
-from hotbed.server.app import make_app
+from hotbed.server.app import make_app, make_door
 from hotbed.server.backends import make_backend
 from hotbed.server.listeners import BACKLOG, SocketOwnership, listen
 from hotbed.server.logs import configure_logs
@@ -50,6 +55,7 @@ def run(settings: Settings, *, ready_fd: int | None = None) -> int:
     configure_logs(level=settings.log_level, file=settings.log_file)
     readiness = Readiness(ready_fd)
     try:
+        check_exposure(settings)
         with owned_socket(settings.socket_path, settings) as ownership:
             raise_file_limit()
             backend = make_backend(settings)
@@ -84,14 +90,15 @@ async def serve(settings: Settings, backend: Backend, ownership: SocketOwnership
         await node.start(warm=settings.warm)
         if settings.lanes_path is not None:
             lanes.listen(settings.lanes_path)
-        listeners = listen(settings)
-        server = Server(server_config(node))
-        serving = asyncio.get_running_loop().create_task(server.serve(sockets=listeners))
+        served = servers(node, settings, listen(settings))
+        loop = asyncio.get_running_loop()
+        serving = loop.create_task(serve_all(served))
         gc.collect()
         gc.freeze()  # what lives now lives on: no collection walks it again
         readiness.ready()
         await until_stopped(node, settings, ownership, serving)
-        server.should_exit = True
+        for server, _ in served:
+            server.should_exit = True
         await serving
     finally:
         lanes.close()
@@ -106,10 +113,54 @@ def open_ledger(settings: Settings) -> Ledger | None:
     return Ledger(Path(settings.home), retention=retention)
 
 
-def server_config(node: Node) -> uvicorn.Config:
+def check_exposure(settings: Settings) -> None:
+    """Refuse a port that other machines reach while nobody needs a key to use it."""
+    if not settings.is_exposed or settings.insecure:
+        return
+    keyring = open_keyring(settings)
+    needed = keyring.needed
+    keyring.close()
+    if not needed:
+        raise InvalidRequest(
+            f"whoever reaches {settings.host}:{settings.port} could run anything here: no key was ever made",
+            hint="make one with `hotbed keys create`, bind to 127.0.0.1, or say --insecure",
+        )
+
+
+def open_keyring(settings: Settings) -> Keyring:
+    """The keys under this node's home."""
+    return Keyring(KeyStore(Path(settings.home)))
+
+
+def servers(
+    node: Node, settings: Settings, listeners: list[socket.socket]
+) -> list[tuple[uvicorn.Server, socket.socket]]:
+    """One server per listener: who comes by the Unix socket is the node's own user, who comes by TCP has to say."""
+    own = make_app(node)
+    made: list[tuple[uvicorn.Server, socket.socket]] = []
+    for listener in listeners:
+        if listener.family == socket.AF_UNIX:
+            config = server_config(own)
+        else:
+            door = make_door(node, own, open_keyring(settings), Tenants(tiers_from(settings.tiers)))
+            config = server_config(door, ssl_certfile=settings.tls_cert or None, ssl_keyfile=settings.tls_key or None)
+        try:
+            config.load()
+        except OSError as error:  # also what the certificate is not
+            raise InvalidRequest(f"TLS cannot be served with {settings.tls_cert}: {error}") from None
+        made.append((Server(config), listener))
+    return made
+
+
+async def serve_all(served: list[tuple[uvicorn.Server, socket.socket]]) -> None:
+    """Serve until every server was told to stop."""
+    await asyncio.gather(*(server.serve(sockets=[listener]) for server, listener in served))
+
+
+def server_config(app: ASGIApp, **tls: Any) -> uvicorn.Config:
     """uvicorn as a library: no logging, signals or lifespan of its own."""
     return uvicorn.Config(
-        make_app(node),
+        app,
         http="httptools",
         ws="none",
         lifespan="off",
@@ -119,6 +170,7 @@ def server_config(node: Node) -> uvicorn.Config:
         backlog=BACKLOG,
         timeout_keep_alive=KEEP_ALIVE_S,
         timeout_graceful_shutdown=CLOSE_S,
+        **tls,
     )
 
 

@@ -10,28 +10,37 @@ import importlib
 import os
 import stat
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal, get_args
 
 from hotbed.errors import InvalidRequest
 from hotbed.node.capacity import default_max_sandboxes, usable_cores, usable_memory_mib
 from hotbed.node.node import Policy
+from hotbed.node.tenants import tiers_from
 
 BackendName = Literal["fork", "fake"]
 LogLevel = Literal["debug", "info", "warning", "error"]
 
+SHARED_PORT = 8080
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """A node's settings. Without a `socket` and a port it listens on the runtime directory's `node.sock`."""
+    """A node's settings. Without a `socket` and a port it listens on the runtime directory's `node.sock`.
+
+    One that is `shared` with others (`hotbed serve`) listens on both, and on port 8080 when no other is named.
+    """
 
     socket: str = ""
     host: str = "127.0.0.1"
     port: int = 0
+    shared: bool = False
+    tls_cert: str = ""
+    tls_key: str = ""
     insecure: bool = False
+    tiers: Mapping[str, Any] = field(default_factory=dict)
     runtime_dir: str = ""
     home: str = ""
     backend: BackendName = "fork"
@@ -66,18 +75,31 @@ class Settings:
                 raise InvalidRequest(f"{item.name} must not be negative, not {value!r}")
         if self.port > 65535:
             raise InvalidRequest(f"port must be at most 65535, not {self.port}")
-        if self.port and not self.insecure and self.host not in LOOPBACK:
+        self._check_sharing()
+
+    def _check_sharing(self) -> None:
+        if bool(self.tls_cert) != bool(self.tls_key):
+            raise InvalidRequest("TLS needs both tls_cert and tls_key")
+        if not isinstance(self.tiers, Mapping):
+            raise InvalidRequest("tiers is a table of the settings file, [tiers.NAME]")
+        tiers_from(self.tiers)
+        if self.is_exposed and not self.tls_cert and not self.insecure:
             raise InvalidRequest(
-                f"whoever reaches {self.host}:{self.port} could run anything here",
-                hint="bind to 127.0.0.1, or say --insecure",
+                f"{self.host}:{self.port} can be reached from elsewhere, and without TLS keys could be read on the way",
+                hint="give --tls-cert and --tls-key, bind to 127.0.0.1, or say --insecure",
             )
+
+    @property
+    def is_exposed(self) -> bool:
+        """Whether other machines may reach the TCP port."""
+        return bool(self.port) and self.host not in LOOPBACK
 
     @property
     def socket_path(self) -> Path | None:
         """Where the Unix socket is; None when the node listens on TCP alone."""
         if self.socket:
             return Path(self.socket)
-        return None if self.port else Path(self.runtime_dir) / "node.sock"
+        return None if self.port and not self.shared else Path(self.runtime_dir) / "node.sock"
 
     @property
     def lanes_path(self) -> Path | None:
@@ -114,6 +136,8 @@ def read_settings(flags: Mapping[str, Any], environ: Mapping[str, str] | None = 
     unknown = sorted(set(found) - set(known))
     if unknown:
         raise InvalidRequest(f"unknown setting {', '.join(unknown)}", hint=f"settings: {', '.join(sorted(known))}")
+    if found.get("shared") and not found.get("port"):
+        found["port"] = SHARED_PORT
     found.setdefault("runtime_dir", default_runtime_dir(environ))
     found.setdefault("home", str(Path(environ.get("HOME", "/")) / ".local/state/hotbed"))
     return Settings(**{name: _convert(name, value, known[name]) for name, value in found.items()})

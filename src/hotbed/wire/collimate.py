@@ -21,6 +21,7 @@ from hotbed.wire.sandboxes import CreateSandbox, SandboxCreated, SandboxRow
 
 DEFAULT_TIMEOUT_S = 30.0
 WORKING_DIRECTORY = "/work"
+TEMPLATES = {"py": "python"}  # what the client's trainer hooks ask for when nobody says
 SESSION, SANDBOX = "sess_", "sbx_"
 KILLED = {
     "oom": "killed: it used more memory than it may",
@@ -71,8 +72,8 @@ def inner_id(prefix: str, given: str) -> str:
 
 def create_request(body: Mapping[str, Any], *, template_field: str) -> CreateSandbox:
     """A sandbox to keep."""
-    template = _text(body, template_field)
-    require(bool(template), f"{template_field} is required")
+    template = template_of(body, template_field)
+    require(template != "", f"{template_field} is required")
     refuse_absent(body)
     labels = body.get("labels") or {}
     require(isinstance(labels, dict), "labels must be an object of strings")
@@ -91,7 +92,13 @@ def exec_request(body: Mapping[str, Any]) -> ExecRequest:
 def rollout_request(body: Mapping[str, Any]) -> RolloutRequest:
     """One exec in a sandbox of its own."""
     refuse_absent(body)
-    return RolloutRequest(template=_text(body, "template_id"), **_run_fields(body))
+    return RolloutRequest(template=template_of(body, "template_id"), **_run_fields(body))
+
+
+def template_of(body: Mapping[str, Any], template_field: str) -> str:
+    """The template that a body names, in our words."""
+    named = _text(body, template_field)
+    return TEMPLATES.get(named, named)
 
 
 def refuse_absent(body: Mapping[str, Any]) -> None:

@@ -9,6 +9,7 @@ from urllib.parse import quote
 from hotbed.wire import execs, grading, health, ledger, pools, sandboxes, snapshots, templates
 
 LEASE_HEADER = "x-hotbed-lease"
+API_HEADER = "x-hotbed-api"  # a request with a key says by it that it speaks our API, not the published gateway's
 NDJSON = "application/x-ndjson"
 
 

@@ -22,6 +22,13 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     parser.add_argument("--socket", metavar="PATH", help="Unix socket (node.sock in the runtime directory)")
     parser.add_argument("--host", help="TCP address (127.0.0.1)")
     parser.add_argument("--port", type=int, help="TCP port (none)")
+    parser.add_argument("--embedded", action="store_true", default=None, help="detach, and end after the last client")
+    add_common(parser)
+    return parser
+
+
+def add_common(parser: argparse.ArgumentParser) -> None:
+    """What `hotbed serve` takes too."""
     parser.add_argument("--settings", metavar="FILE", help="a TOML file of settings")
     parser.add_argument("--max-sandboxes", type=int, metavar="N", help="how many may live at once (by memory)")
     parser.add_argument("--boltz-slots", type=int, metavar="K", help="environments of boltz pools at work at once (0)")
@@ -29,9 +36,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     parser.add_argument("--log-level", choices=("debug", "info", "warning", "error"))
     parser.add_argument("--log-file", metavar="PATH", help="instead of standard error")
     parser.add_argument("--backend", choices=("fork", "fake"), help=argparse.SUPPRESS)
-    parser.add_argument("--embedded", action="store_true", default=None, help="detach, and end after the last client")
     parser.add_argument("--ready-fd", type=int, metavar="FD", help="write a line of JSON here once it serves, or fails")
-    return parser
 
 
 def run(args: argparse.Namespace) -> int:

@@ -1,0 +1,62 @@
+"""The keys of a running server: in memory, and looked at again when another process has changed them.
+
+A key is found by its id, which is no secret, and compared by its digest in constant time. A text that is no key, an id
+that nobody has and a wrong secret take the same steps and get the same answer.
+"""
+
+from __future__ import annotations
+
+import hmac
+import time
+from collections.abc import Callable
+
+from hotbed.errors import Unauthorized
+from hotbed.node.keys.key import Key, digest_of, parse
+from hotbed.node.keys.store import KeyStore
+
+LOOK_EVERY_S = 0.2  # how long a revoked key may still be good
+_NOBODY = ("", "0" * 64)
+
+
+class Keyring:
+    """Finds keys."""
+
+    def __init__(self, store: KeyStore, *, clock: Callable[[], float] = time.monotonic) -> None:
+        self._store = store
+        self._clock = clock
+        self._keys: dict[str, tuple[Key, bytes]] = {}
+        self._version = -1
+        self._looked_s = float("-inf")
+        self._nothing = digest_of("", store.pepper)
+
+    @property
+    def needed(self) -> bool:
+        """Whether requests need a key: from the first one ever made, also when all are revoked."""
+        self._look()
+        return bool(self._keys)
+
+    def find(self, text: str) -> Key:
+        """The key that a client showed. Raises `Unauthorized`."""
+        self._look()
+        key_id, secret = parse(text) or _NOBODY
+        key, digest = self._keys.get(key_id, (None, self._nothing))
+        good = hmac.compare_digest(digest, digest_of(secret, self._store.pepper))
+        if key is None or not good:
+            raise Unauthorized("that key is not one of this server's", hint="`hotbed keys create` makes one")
+        if (trouble := key.trouble(time.time())) is not None:
+            raise Unauthorized(f"key {key.id} is no longer good: {trouble}", hint="ask for a new one")
+        return key
+
+    def close(self) -> None:
+        """Close the database."""
+        self._store.close()
+
+    def _look(self) -> None:
+        now = self._clock()
+        if now - self._looked_s < LOOK_EVERY_S:
+            return
+        self._looked_s = now
+        version = self._store.version()
+        if version != self._version:
+            self._version = version
+            self._keys = {key.id: (key, digest) for key, digest in self._store.all()}

@@ -1,0 +1,104 @@
+"""Keys in SQLite, under HOTBED_HOME: `keys.db`, and the pepper of their digests in `keys.pepper`.
+
+The command line writes, a running server reads; both open the same files. A key is never deleted, so that it stays
+known that this node has keys, and which ones were revoked.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import sqlite3
+import time
+from pathlib import Path
+
+from hotbed.errors import InvalidRequest, NotFound
+from hotbed.node.keys.key import Key, digest_of
+from hotbed.node.ledger.store import migrate
+
+PEPPER_SIZE = 32
+
+
+class KeyStore:
+    """One connection. Use it from one thread."""
+
+    def __init__(self, home: Path) -> None:
+        home.mkdir(mode=0o700, parents=True, exist_ok=True)
+        path = home / "keys.db"
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+        self.pepper = _pepper(home / "keys.pepper")
+        self._db = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+        self._db.row_factory = sqlite3.Row
+        self._db.execute("PRAGMA journal_mode=WAL")
+        self._db.execute("PRAGMA busy_timeout=10000")
+        migrate(self._db, __package__)
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._db.close()
+
+    def add(self, key: Key, secret: str) -> None:
+        """Keep a new key. A tenant has one tier, so a key of another one is refused while the others are good."""
+        now = time.time()
+        for other, _ in self.all():
+            if other.tenant == key.tenant and other.tier != key.tier and other.trouble(now) is None:
+                raise InvalidRequest(
+                    f"tenant {key.tenant} is of tier {other.tier} by key {other.id}", hint="revoke that key first"
+                )
+        scopes = ",".join(sorted(key.scopes))
+        self._db.execute(
+            "INSERT INTO keys (id, tenant, tier, scopes, label, digest, created_at, expires_at, revoked_at) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (
+                *(key.id, key.tenant, key.tier, scopes, key.label, digest_of(secret, self.pepper)),
+                *(key.created_at, key.expires_at, key.revoked_at),
+            ),
+        )
+
+    def revoke(self, key_id: str) -> Key:
+        """Make a key useless, at once and for good. Doing it again is no error. Raises `NotFound`."""
+        self._db.execute("UPDATE keys SET revoked_at = ? WHERE id = ? AND revoked_at IS NULL", (time.time(), key_id))
+        for key, _ in self.all():
+            if key.id == key_id:
+                return key
+        raise NotFound(f"no key {key_id[:40]!r}", hint="`hotbed keys list` shows their ids")
+
+    def all(self) -> list[tuple[Key, bytes]]:
+        """Every key that was ever made, with the digest of its secret, oldest first."""
+        rows = self._db.execute("SELECT * FROM keys ORDER BY created_at, id").fetchall()
+        return [(_key(row), bytes(row["digest"])) for row in rows]
+
+    def version(self) -> int:
+        """A number that changes when another process has written."""
+        return int(self._db.execute("PRAGMA data_version").fetchone()[0])
+
+
+def _key(row: sqlite3.Row) -> Key:
+    return Key(
+        id=row["id"],
+        tenant=row["tenant"],
+        tier=row["tier"],
+        scopes=frozenset(row["scopes"].split(",")),
+        label=row["label"],
+        created_at=row["created_at"],
+        expires_at=row["expires_at"],
+        revoked_at=row["revoked_at"],
+    )
+
+
+def _pepper(path: Path) -> bytes:
+    """This home's pepper, made on first use. It appears whole or not at all, whoever else makes one meanwhile."""
+    fresh = path.with_name(f".{path.name}.{os.getpid()}")
+    if not path.exists():
+        fd = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+        with os.fdopen(fd, "wb") as file:
+            file.write(secrets.token_bytes(PEPPER_SIZE))
+        try:
+            os.link(fresh, path)
+        except FileExistsError:
+            pass
+        fresh.unlink()
+    pepper = path.read_bytes()
+    if len(pepper) != PEPPER_SIZE:
+        raise InvalidRequest(f"{path} is not a pepper of {PEPPER_SIZE} bytes", hint="restore it from a backup")
+    return pepper

@@ -1,0 +1,84 @@
+"""The door of a TCP listener: who asks, by which key, and in whose words to answer.
+
+A Unix socket has no door. Only its owner can connect to it, and he may do anything.
+
+*Who.* Once a key was ever made on this node, every request needs one that is good; only `GET /v1/health` without a key
+is told that somebody is here, and nothing else. A node without keys lets everybody in: that is for loopback, and
+serving refuses it elsewhere (see `serving`).
+
+*In whose words.* A request with a Bearer key is the published gateway client's, which cannot be changed, unless it says
+with the header `X-Hotbed-API` that it speaks our API, which ours can.
+"""
+
+from __future__ import annotations
+
+import logging
+
+from starlette.responses import Response
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from hotbed.errors import Error, Unauthorized
+from hotbed.node.keys.keyring import Keyring
+from hotbed.node.tenants import Caller, Tenants
+from hotbed.server.errors import error_response
+from hotbed.server.operation import CALLER
+from hotbed.wire.routes import API_HEADER
+
+HERE = b'{"status":"ok"}'
+_OURS = API_HEADER.encode()
+_BEARER = b"bearer "
+
+log = logging.getLogger(__name__)
+
+
+class Door:
+    """Lets requests in, to our API or to the published gateway's."""
+
+    def __init__(self, keyring: Keyring | None, tenants: Tenants, *, own: ASGIApp, gateway: ASGIApp) -> None:
+        self._keyring = keyring
+        self._tenants = tenants
+        self._own = own
+        self._gateway = gateway
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            return await self._own(scope, receive, send)
+        key, ours = _told(scope)
+        try:
+            caller = self._caller(key)
+        except Error as error:
+            return await _refusal(scope, key, error)(scope, receive, send)
+        if caller is not None:
+            scope[CALLER] = caller
+        app = self._own if ours or key is None else self._gateway
+        await app(scope, receive, send)
+
+    def _caller(self, key: bytes | None) -> Caller | None:
+        """Who it is. Raises `Unauthorized`, `Forbidden`, `RateLimited`."""
+        if self._keyring is None or not self._keyring.needed:
+            return None
+        if key is None:
+            hint = "send it as `Authorization: Bearer KEY`; without one, this node serves its Unix socket only"
+            raise Unauthorized("this server asks for a key", hint=hint)
+        found = self._keyring.find(key.decode("latin-1"))
+        tenant = self._tenants.get(found.tenant, found.tier)
+        tenant.spend()
+        return Caller(tenant=tenant, scopes=found.scopes, key_id=found.id)
+
+
+def _told(scope: Scope) -> tuple[bytes | None, bool]:
+    """The key that came with a request, and whether it says that it speaks our API."""
+    key, ours = None, False
+    for name, value in scope["headers"]:
+        if name == b"authorization":
+            key = value[len(_BEARER) :].strip() if value[: len(_BEARER)].lower() == _BEARER else value
+        elif name == _OURS:
+            ours = True
+    return key, ours
+
+
+def _refusal(scope: Scope, key: bytes | None, error: Error) -> Response:
+    if key is None and scope["method"] == "GET" and scope["path"] in ("/v1/health", "/health"):
+        return Response(HERE, media_type="application/json")
+    log.warning("event=refused code=%s path=%r", error.code, scope["path"][:128])
+    return error_response(error)

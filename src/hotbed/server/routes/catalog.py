@@ -1,0 +1,201 @@
+"""The published gateway's wire: images and templates.
+
+The catalog is the node's built-in templates, in place of images. A tenant bakes its own from the host image or from a
+row of the catalog: its environment is set, its ready command is run in a fork and must exit 0, and then it is live.
+A fork here takes about a millisecond and needs no spare prepared, so a live template counts as many `warm` as were
+asked for, under the tier's limit. What a bake would need and a sandbox here does not have (another image, a port, a
+network) is refused before anything is made.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from datetime import datetime, timezone
+from typing import Any
+
+from hotbed.errors import Error, Forbidden, InvalidRequest, NotFound, TemplateFailed, TemplateInUse
+from hotbed.node.node import Node
+from hotbed.node.rollouts import run_rollout
+from hotbed.node.templates import HOST_IMAGE
+from hotbed.server.admission import named_template
+from hotbed.server.operation import Call, Handler
+from hotbed.server.published import json_object, route
+from hotbed.server.routes.templates import is_seen
+from hotbed.server.tenancy import own_lease
+from hotbed.wire.checks import require
+from hotbed.wire.execs import RolloutRequest
+from hotbed.wire.routes import Route
+from hotbed.wire.templates import CreateTemplate, TemplateRow
+
+READY_TIMEOUT_S = 300.0
+DESCRIPTIONS = {
+    "python": "this machine's Python, warm, with the modules that short programs import most",
+    "python-numpy": "the same with numpy",
+}
+
+
+async def images(node: Node, call: Call) -> dict[str, Any]:
+    """The catalog, and the caller's own."""
+    return {"images": [_image(row) for row in node.templates.rows() if is_seen(node, call, row.name)]}
+
+
+async def listing(node: Node, call: Call) -> dict[str, Any]:
+    """Everybody's, and the caller's own."""
+    return {"templates": [_status(node, call, row) for row in node.templates.rows() if is_seen(node, call, row.name)]}
+
+
+async def get(node: Node, call: Call) -> dict[str, Any]:
+    """One, and how far it is."""
+    return _status(node, call, find(node, call))
+
+
+async def create(node: Node, call: Call) -> dict[str, Any]:
+    """Bake one. The same name and content again is the same template."""
+    body = await json_object(call)
+    request = _baking(node, body)
+    if call.tenant is not None:
+        request = named_template(node, request, call.tenant)
+    node.check_open()
+    new = request.name not in node.templates.names
+    row = await node.templates.create(request)
+    try:
+        if new and (command := _ready(body).get("cmd")):
+            await _check_ready(node, call, row.name, str(command))
+    except Error:
+        await node.templates.remove(row.name)
+        raise
+    node.templates.widths[row.name] = _width(call, body.get("expected_width") or _pool(body).get("width") or 1)
+    return {**_status(node, call, row), "bake_mode": "built"}
+
+
+async def delete(node: Node, call: Call) -> dict[str, Any]:
+    """Forget one of the caller's own."""
+    row = _own(node, call)
+    alive = sum(session.template.spec.name == row.name for session in node.sessions)
+    if alive:
+        raise TemplateInUse(f"{alive} sandboxes of {row.name} live", hint="delete them first")
+    await node.templates.remove(row.name)
+    node.templates.widths.pop(row.name, None)
+    return {"deleted": True, "id": row.id}
+
+
+async def expect(node: Node, call: Call) -> dict[str, Any]:
+    """Take note of how many are wanted, under the tier's limit."""
+    row = _own(node, call)
+    width = (await json_object(call)).get("width")
+    node.templates.widths[row.name] = _width(call, width)
+    return {"id": row.id, "expected_width": node.templates.widths[row.name]}
+
+
+async def release(node: Node, call: Call) -> dict[str, Any]:
+    """Forget how many are wanted. What lives is left alone."""
+    row = _own(node, call)
+    node.templates.widths[row.name] = 1
+    return {"id": row.id, "released": True, "released_at": datetime.now(timezone.utc).isoformat(timespec="seconds")}
+
+
+def find(node: Node, call: Call) -> TemplateRow:
+    """The template that a path names. Raises `NotFound`, also for somebody else's."""
+    name = call.segment("id")
+    if call.tenant is not None:
+        name = call.tenant.template_name(name, node.templates.built_in)
+    if name not in node.templates.names:
+        raise NotFound(f"no template {call.segment('id')[:80]!r}")
+    return node.templates.row(name)
+
+
+def _own(node: Node, call: Call) -> TemplateRow:
+    row = find(node, call)
+    if row.name in node.templates.built_in:
+        raise Forbidden(f"template {row.name} is of the shared catalog: it is always warm and nobody's to change")
+    return row
+
+
+def _baking(node: Node, body: dict[str, Any]) -> CreateTemplate:
+    """What a bake makes. Raises `InvalidRequest` for what cannot be made here."""
+    name, image, ready = body.get("name"), body.get("image"), _ready(body)
+    require(isinstance(name, str) and name != "", "name is required")
+    require(isinstance(image, str) and image != "", "image is required")
+    for field in ("http", "ports", "network"):
+        require(not ready.get(field), f"ready.{field} needs a network, and sandboxes of this node have none")
+    env = ready.get("env") or {}
+    require(isinstance(env, dict), "ready.env must be an object of strings")
+    known = image in node.templates.built_in
+    if not known and image != HOST_IMAGE:
+        raise InvalidRequest(
+            f"image {str(image)[:80]!r} is not one that this node can bake from",
+            hint=f"it has {HOST_IMAGE!r} and its catalog: {', '.join(sorted(node.templates.built_in))}",
+        )
+    preload = node.templates.spec(str(image)).preload if known else ()
+    return CreateTemplate(
+        name=str(name), preload=preload, env={str(key): str(value) for key, value in sorted(env.items())}
+    )
+
+
+async def _check_ready(node: Node, call: Call, name: str, command: str) -> None:
+    request = RolloutRequest(template=name, command=command, timeout_seconds=READY_TIMEOUT_S)
+    answer = await run_rollout(node, request, own_lease(call))
+    if not answer.ok:
+        printed = (answer.stdout + answer.stderr)[-400:].strip()
+        raise TemplateFailed(f"the ready command ended with {answer.status} {answer.exit_code}: {printed}")
+
+
+def _ready(body: dict[str, Any]) -> dict[str, Any]:
+    ready = body.get("ready") or {}
+    require(isinstance(ready, dict), "ready must be an object")
+    return dict(ready)
+
+
+def _pool(body: dict[str, Any]) -> dict[str, Any]:
+    pool = body.get("pool") or {}
+    require(isinstance(pool, dict), "pool must be an object")
+    return dict(pool)
+
+
+def _width(call: Call, width: object) -> int:
+    if not isinstance(width, int) or isinstance(width, bool) or width < 1:
+        raise InvalidRequest(f"width must be at least 1, not {width!r}")
+    return min(width, call.tenant.tier.sandboxes) if call.tenant is not None else width
+
+
+def _image(row: TemplateRow) -> dict[str, Any]:
+    return {
+        "id": row.id,
+        "name": row.name,
+        "image": row.id if row.visibility == "public" else row.image,
+        "visibility": row.visibility,
+        "tier": "demo",
+        "description": DESCRIPTIONS.get(row.name, "your own"),
+    }
+
+
+def _status(node: Node, call: Call, row: TemplateRow) -> dict[str, Any]:
+    """A template as the wire tells of it. A built-in one that nobody used yet is warmed by its first fork."""
+    public = row.visibility == "public"
+    ready = public or row.phase == "Live"
+    declared = min(node.templates.widths.get(row.name, 1), node.policy.max_sandboxes)
+    return {
+        **{key: value for key, value in asdict(row).items() if key in ("id", "name", "visibility", "error", "digest")},
+        "image": row.id if public else row.image,
+        "phase": "Live" if ready else row.phase,
+        "tier": "demo",
+        "description": DESCRIPTIONS.get(row.name, "your own"),
+        "declared": declared,
+        "warm": declared if ready else 0,
+        "frozen": 0,
+        "per_node": [{"node": node.id, "warm": declared if ready else 0, "frozen": 0}],
+        "converge_state": "converged" if ready else "converging",
+        "bake_mode": "inherited_artifact" if public else "built",
+        "build_fails": 0,
+    }
+
+
+HANDLERS: tuple[tuple[Route, Handler, bool], ...] = (
+    (route("GET", "/v1/images"), images, False),
+    (route("GET", "/v1/templates"), listing, False),
+    (route("POST", "/v1/templates", 201), create, False),
+    (route("GET", "/v1/templates/{id}"), get, False),
+    (route("DELETE", "/v1/templates/{id}"), delete, False),
+    (route("POST", "/v1/templates/{id}/expect"), expect, False),
+    (route("POST", "/v1/templates/{id}/release"), release, False),
+)

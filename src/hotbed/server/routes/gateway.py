@@ -1,0 +1,134 @@
+"""The published gateway's wire: sandboxes. Its templates are in `catalog`.
+
+What this node cannot do yet is refused by name with 501, after the checks that any answer would need: whose sandbox it
+is, and whether the request makes sense.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import datetime, timedelta, timezone
+from typing import Any
+
+from hotbed.errors import InvalidRequest, NotFound, NotSupported, SandboxGone
+from hotbed.node import replays
+from hotbed.node.node import Node
+from hotbed.node.sessions import Session
+from hotbed.server.operation import Call, Handler
+from hotbed.server.published import json_object, route, session_id
+from hotbed.server.tenancy import own_lease, own_template
+from hotbed.wire import collimate
+from hotbed.wire.checks import require
+from hotbed.wire.collimate import SANDBOX
+from hotbed.wire.routes import Route
+
+USAGE_DAYS = 30
+FORK_LIMIT = 64
+
+
+async def create(node: Node, call: Call) -> dict[str, Any]:
+    """Fork one."""
+    request = collimate.create_request(await json_object(call), template_field="template")
+    request = own_template(node, call, request)
+    return collimate.sandbox_created(await node.create_sandbox(request, own_lease(call)))
+
+
+async def listing(node: Node, call: Call) -> dict[str, Any]:
+    """The caller's."""
+    return {"sandboxes": [collimate.sandbox_row(s.row()) for s in node.sessions if call.sees(s.held.lease)]}
+
+
+async def get(node: Node, call: Call) -> dict[str, Any]:
+    """One that lives."""
+    return collimate.sandbox_row(find(node, call).row())
+
+
+async def run_in_sandbox(node: Node, call: Call) -> dict[str, Any]:
+    """One exec."""
+    session = find(node, call)
+    request = collimate.exec_request(await json_object(call))
+    return collimate.exec_answer(await node.exec(session.id, request), timeout_s=request.timeout_seconds)
+
+
+async def delete(node: Node, call: Call) -> dict[str, Any]:
+    """End one; the answer comes when nothing of it is left. An id that ended already is deleted."""
+    try:
+        await node.sessions.get(session_id(call, SANDBOX), call.tenant).held.end("deleted")
+    except SandboxGone:
+        pass
+    return {"deleted": True, "id": call.segment("id")}
+
+
+async def fork(node: Node, call: Call) -> dict[str, Any]:
+    """Refused: the pools of this node fork environments, its plain sandboxes cannot be forked yet."""
+    find(node, call)
+    body = await json_object(call)
+    count, labels = body.get("count", 1), body.get("labels")
+    most = call.tenant.tier.fork if call.tenant is not None else FORK_LIMIT
+    require(isinstance(count, int) and not isinstance(count, bool) and count >= 1, "count must be at least 1")
+    require(count <= most, f"count is {count}, and at most {most} children may be forked at once")
+    require(labels is None or (isinstance(labels, list) and len(labels) == count), "labels must have one per child")
+    raise NotSupported(
+        "this node cannot fork a running sandbox", hint="create siblings from a template; pools fork environments"
+    )
+
+
+async def suspend(node: Node, call: Call) -> dict[str, Any]:
+    """Refused."""
+    find(node, call)
+    raise NotSupported("this node cannot suspend or resume a sandbox", hint="an idle one takes about 2 MiB: keep it")
+
+
+async def connect_url(node: Node, call: Call) -> dict[str, Any]:
+    """Refused."""
+    find(node, call)
+    body = await json_object(call)
+    port = body.get("port")
+    require(isinstance(port, int) and 1 <= port <= 65535, f"port must be 1 to 65535, not {port!r}")
+    raise NotSupported("sandboxes of this node expose no ports", hint="talk to what runs inside through exec")
+
+
+async def usage(node: Node, call: Call) -> dict[str, Any]:
+    """What the caller used in a span of time, from the ledger."""
+    until = _moment(call, "to") or datetime.now(timezone.utc)
+    since = _moment(call, "from") or until - timedelta(days=USAGE_DAYS)
+    require(since <= until, "from is after to")
+    tenant = call.tenant.id if call.tenant is not None else ""
+    ledger = replays.ledger_of(node)
+    totals = await asyncio.to_thread(
+        ledger.read, lambda store: store.usage(tenant=tenant, since=since.timestamp(), until=until.timestamp())
+    )
+    return {"from": since.isoformat(), "to": until.isoformat(), "totals": totals}
+
+
+def find(node: Node, call: Call) -> Session:
+    """The sandbox that a path names. Raises `NotFound`, also for one that has ended: it is no longer in the list."""
+    try:
+        return node.sessions.get(session_id(call, SANDBOX), call.tenant)
+    except (NotFound, SandboxGone):
+        raise NotFound(f"no sandbox {call.segment('id')[:80]!r}") from None
+
+
+def _moment(call: Call, name: str) -> datetime | None:
+    text = call.request.query_params.get(name)
+    if not text:
+        return None
+    try:
+        found = datetime.fromisoformat(text.replace("Z", "+00:00"))
+    except ValueError:
+        raise InvalidRequest(f"{name} must be an RFC 3339 time, not {text[:40]!r}") from None
+    return found if found.tzinfo else found.replace(tzinfo=timezone.utc)
+
+
+HANDLERS: tuple[tuple[Route, Handler, bool], ...] = (
+    (route("POST", "/v1/sandboxes", 201), create, False),
+    (route("GET", "/v1/sandboxes"), listing, False),
+    (route("GET", "/v1/sandboxes/{id}"), get, False),
+    (route("DELETE", "/v1/sandboxes/{id}"), delete, False),
+    (route("POST", "/v1/sandboxes/{id}/exec"), run_in_sandbox, True),
+    (route("POST", "/v1/sandboxes/{id}/fork"), fork, False),
+    (route("POST", "/v1/sandboxes/{id}/suspend"), suspend, False),
+    (route("POST", "/v1/sandboxes/{id}/resume"), suspend, False),
+    (route("POST", "/v1/sandboxes/{id}/connect-url"), connect_url, False),
+    (route("GET", "/v1/usage"), usage, False),
+)
