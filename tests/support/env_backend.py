@@ -106,6 +106,10 @@ class EnvBox:
         """It keeps no such account."""
         return 0.0
 
+    async def become(self, program: str, config: Mapping[str, Any], channel: socket.socket) -> EnvProgram:
+        """The same, since there is no agent."""
+        return await self.start(program, config, channel)
+
     async def kill(self) -> None:
         """End it."""
         if self.program is not None:

@@ -22,7 +22,7 @@ import socket
 import sys
 from typing import Any, Callable, Dict, List, Mapping, NoReturn
 
-from . import child, file_ops, hunting, kernel, programs, warming
+from . import child, file_ops, hunting, kernel, programs, solo, warming
 from .box import Box
 from .code_exec import CodeExec
 from .command_exec import CommandExec
@@ -126,6 +126,13 @@ class Agent:
             self.programs.pop(program.id, None)
             raise
 
+    def become(self, header: Header, _body: bytes, fds: List[int]) -> None:
+        """Be a program from now on, and an agent no more."""
+        name = header.get("program")
+        if type(name) is not str:
+            raise Refused("bad_request", "become needs the name of a program")
+        solo.take_over(self.box, header, fds, _STDIO, programs.find(name))
+
     def exec_over(self, done: Exec) -> None:
         """Forget an exec that has ended."""
         self.execs.pop(done.request.id, None)
@@ -183,6 +190,7 @@ _OPS: Dict[str, Op] = {
     "cancel": Agent.cancel,
     "peek": Agent.peek,
     "start": Agent.start,
+    "become": Agent.become,
 }
 
 

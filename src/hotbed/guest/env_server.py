@@ -39,7 +39,13 @@ REASON_LIMIT = 4096
 _HERE = os.path.dirname(__file__)
 SERVE_MODULES = ("hotbed.env", "boltzlabs.env")
 
-_STATUS_OF_ERRNO = {errno.ENOSPC: "disk", errno.EDQUOT: "disk", errno.EAGAIN: "pids", errno.ENOMEM: "oom"}
+_STATUS_OF_ERRNO = {
+    errno.ENOSPC: "disk",
+    errno.EDQUOT: "disk",
+    errno.EFBIG: "disk",
+    errno.EAGAIN: "pids",
+    errno.ENOMEM: "oom",
+}
 
 
 class _Loaded:

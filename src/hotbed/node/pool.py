@@ -160,7 +160,7 @@ class Pool:
         self._generation += 1
         async with self._gate:
             self.check_open()
-            start = make or partial(workers.start, fork=self.fork)
+            start = make or partial(workers.start, fork=self.fork, alone=self.request.mode == "boltz")
             worker = await start(index, self._generation)
         if self.over:
             worker.discard("the pool ended")

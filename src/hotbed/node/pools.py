@@ -143,7 +143,7 @@ class Pools:
             return await self._backend.template(derive(env.without_modules()))
 
     async def _filled(self, template: Template, request: CreatePool, lease: Lease | None, slots: int | None) -> Pool:
-        box = BoxRequest(limits=template.spec.limits, forkable=request.mode == "default")
+        box = BoxRequest(limits=template.spec.limits, forkable=request.mode == "default", use_spare=False)
         pool = Pool(
             request=request,
             template=template,

@@ -63,4 +63,5 @@ def derive(base: TemplateSpec, bundle: EnvBundle, *, mode: Literal["default", "b
         env=tuple(sorted(env.items())),
         mounts=(*base.mounts, *mounts),
         limits=limits,
+        parks=False,
     )

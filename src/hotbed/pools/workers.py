@@ -14,9 +14,9 @@ import asyncio
 import secrets
 import socket
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Literal, Protocol
 
 from hotbed.errors import Error, SandboxGone
 from hotbed.pools import bundle
@@ -150,14 +150,16 @@ def _own_end(end: ProgramEnd) -> End:
     return End(status=status, exit_code=end.exit_code, signal=end.signal, stdout=end.stdout, stderr=end.stderr)
 
 
-async def start(
-    index: int, generation: int, fork: Callable[[], Awaitable[Held]], *, config: Mapping[str, Any] | None = None
-) -> Worker:
-    """A new worker, its environment server starting. Raises what the fork raises, leaving nothing."""
+async def start(index: int, generation: int, fork: Callable[[], Awaitable[Held]], *, alone: bool = False) -> Worker:
+    """A new worker, its environment server starting. Raises what the fork raises, leaving nothing.
+
+    `alone` makes the server the sandbox's only process.
+    """
     held = await fork()
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     try:
-        program = await held.box.start(bundle.PROGRAM, config or {"path": bundle.ENTRY}, theirs)
+        begin = held.box.become if alone else held.box.start
+        program = await begin(bundle.PROGRAM, {"path": bundle.ENTRY}, theirs)
     except BaseException:
         ours.close()
         held.discard("its environment server could not be started")

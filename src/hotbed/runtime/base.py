@@ -77,7 +77,8 @@ class TemplateSpec:
 
     `image` is "host" (this host's Python seen read-only) or the digest of an unpacked image. `preload` are modules that
     the warm interpreter has imported. `programs` are guest programs the interpreter has imported besides the agent.
-    `mounts` are (host path, path inside) pairs seen read-only.
+    `mounts` are (host path, path inside) pairs seen read-only. `parks` says whether sandboxes are forked ahead of
+    requests.
     """
 
     name: str
@@ -87,6 +88,7 @@ class TemplateSpec:
     env: tuple[tuple[str, str], ...] = ()
     mounts: tuple[tuple[str, str], ...] = ()
     limits: Limits = field(default_factory=Limits)
+    parks: bool = True
 
     def __post_init__(self) -> None:
         require(bool(_NAME.fullmatch(self.name)), f"template name {self.name!r} is not a-z 0-9 . _ - (63 at most)")
@@ -243,6 +245,13 @@ class Box(Protocol):
         self, program: str, config: Mapping[str, Any], channel: socket.socket, *, env: Mapping[str, str] | None = None
     ) -> Program:
         """Start a guest program whose other end of `channel` the caller keeps. Takes ownership of `channel`."""
+        ...
+
+    async def become(self, program: str, config: Mapping[str, Any], channel: socket.socket) -> Program:
+        """Start a guest program as the sandbox's only process, in its agent's place. Takes ownership of `channel`.
+
+        That is half the memory, but nothing can be asked of the sandbox any more, and its end is the program's.
+        """
         ...
 
     async def open(self, path: str, mode: Literal["r", "w", "a"], perm: int = 0o644) -> tuple[int, int]:

@@ -26,6 +26,7 @@ from hotbed.runtime.programs import RunningProgram
 from hotbed.runtime.replay.pinner import Pinned, Pinner
 from hotbed.runtime.replay.request import PinRequest
 from hotbed.runtime.replay.streams import derive
+from hotbed.runtime.solo import SoloProgram
 from hotbed.runtime.templates import Ended
 
 _QUICK_S = 30.0
@@ -71,6 +72,7 @@ class ForkBox(BoxFiles):
         self.request = request or BoxRequest()
         self._programs = itertools.count()
         self._waited_s = 0.0
+        self._was_out_of_memory = False
         self._leaves = False
         self._born: asyncio.Future[None] = self._loop.create_future()
         self._gone: asyncio.Future[str] = self._loop.create_future()
@@ -187,6 +189,21 @@ class ForkBox(BoxFiles):
             channel.close()
         return running
 
+    async def become(self, program: str, config: Mapping[str, Any], channel: socket.socket) -> SoloProgram:
+        """Start a guest program in the agent's place."""
+        solo = SoloProgram(self)
+        header: Header = {"op": "become", "program": program, "config": dict(config)}
+        try:
+            answer = await self._ask(header, fds=(channel.fileno(), *solo.prints), timeout_s=_QUICK_S)
+        except BaseException:
+            solo.close()
+            raise
+        finally:
+            channel.close()
+        close_all(answer[2])
+        self._be_born(answer[0])
+        return solo
+
     async def cancel(self, name: str) -> None:
         """Kill one exec or program by its name."""
         if self.is_alive():
@@ -202,7 +219,9 @@ class ForkBox(BoxFiles):
 
     def ran_out_of_memory(self) -> bool:
         """Whether the kernel has killed something in it for memory."""
-        return self.slot is not None and not self._gone.done() and self.slot.was_out_of_memory()
+        if self._gone.done() or self.slot is None:
+            return self._was_out_of_memory
+        return self.slot.was_out_of_memory()
 
     def waited_s(self) -> float:
         """How long its processes were runnable without a CPU since last asked."""
@@ -225,6 +244,7 @@ class ForkBox(BoxFiles):
     def on_process_end(self, ended: Ended) -> None:
         """Its template has reaped it, or has itself ended. Called once."""
         self.usage = ended
+        self._was_out_of_memory = self.slot is not None and self.slot.was_out_of_memory()
         if ended.status is None and not self._born.done() and self.talk.is_open():
             self.talk.fail(SandboxFailed(ended.reason))
         self.talk.end(ended.reason)

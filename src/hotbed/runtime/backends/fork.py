@@ -53,7 +53,7 @@ class ForkTemplate:
         self._view = view
         self._process: TemplateProcess | None = None
         self._starting = asyncio.Lock()
-        self.spares = Spares(backend.settings.spares, self._make_spare)
+        self.spares = Spares(backend.settings.spares if spec.parks else 0, self._make_spare)
         self.vessels = Spares(backend.settings.vessels, self._make_vessel)  # from the first copy on
         self.ready: Mapping[str, Any] = {}
 
