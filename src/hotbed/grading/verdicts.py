@@ -8,7 +8,7 @@ None, always and only then. Nothing that a candidate prints, returns or dies of 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 Status = Literal["ok", "failed", "candidate_error", "timeout", "oom", "output_limit", "spec_error", "infra_error"]
@@ -54,7 +54,9 @@ class GradeResult:
 
     def to_wire(self) -> dict[str, Any]:
         """The JSON object."""
-        return {**asdict(self), "checks": [[c.name, c.outcome, c.message] for c in self.checks]}
+        found = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        found["checks"] = [[check.name, check.outcome, check.message] for check in self.checks]
+        return {**found, "timings": dict(self.timings), "sandbox": dict(self.sandbox)}
 
     @classmethod
     def from_wire(cls, data: Mapping[str, Any]) -> GradeResult:

@@ -2,7 +2,8 @@
 
 A rollout is run again in a fresh fork of the same template with the seed and level it had. An exec in a sandbox that
 was kept is run again with everything that happened in that sandbox before it: its birth, the files put into it, the
-execs. A template that is no longer what it was is refused, since a difference would then say nothing about the program.
+execs. A grade is graded again, its judge drawing the same numbers. A template that is no longer what it was is refused,
+since a difference would then say nothing about the program.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from typing import Any
 import msgspec
 
 from hotbed.errors import InvalidRequest, NotFound
-from hotbed.node import records
+from hotbed.node import records, regrades
 from hotbed.node.differences import compare
 from hotbed.node.leases import Lease, tenant_id
 from hotbed.node.ledger.ledger import Ledger
@@ -48,6 +49,8 @@ async def replay(node: Node, rollout_id: str, lease: Lease | None) -> ReplayRepo
     events = await asyncio.to_thread(ledger.read, lambda store: load(store, rollout_id))
     target = events[-1]
     template = await same_template(node, target.row)
+    if target.row["kind"] == "grade":
+        return await _grade_again(node, target, template, lease)
     if target.row["kind"] == "rollout":
         answer = await _run_again(node, target, lease)
         return _report(target, template, answer, tuple(compare(target.answer, answer)), replayed=1)
@@ -81,10 +84,10 @@ def ledger_of(node: Node) -> Ledger:
 def load(store: Store, rollout_id: str) -> list[Recorded]:
     """What has to be run again, oldest first; the last is what was asked for."""
     row = store.get(rollout_id)
-    if row["kind"] == "rollout":
+    if row["kind"] in ("rollout", "grade"):
         return [_recorded(row, store)]
     if row["kind"] != "exec":
-        raise InvalidRequest(f"{row['id']} is a {row['kind']}: only rollouts and execs are run again")
+        raise InvalidRequest(f"{row['id']} is a {row['kind']}: only rollouts, execs and grades are run again")
     history = store.history(row["sandbox_id"], row["seq"])
     if history[0]["kind"] != "create":
         raise InvalidRequest(f"the beginning of sandbox {row['sandbox_id']} is no longer in the ledger")
@@ -97,7 +100,8 @@ def _recorded(row: dict[str, Any], store: Store) -> Recorded:
 
 async def same_template(node: Node, row: dict[str, Any]) -> Template:
     """The template a rollout ran on. Raises when it is another by now."""
-    template = await node.templates.plain(row["template"])
+    grades = row["kind"] == "grade"
+    template = await (node.templates.warm if grades else node.templates.plain)(row["template"])
     if template.digest != row["template_digest"]:
         raise InvalidRequest(
             f"template {row['template']} is {template.digest[:12]} now and was {row['template_digest'][:12]} then",
@@ -110,6 +114,13 @@ async def _run_again(node: Node, event: Recorded, lease: Lease | None) -> ExecRe
     request = msgspec.json.decode(event.request, type=RolloutRequest)
     pinned = {"seed": event.row["seed"], "determinism": event.row["determinism"]}
     return await run_rollout(node, replace(request, stream=False, **pinned), lease)
+
+
+async def _grade_again(node: Node, event: Recorded, template: Template, lease: Lease | None) -> ReplayReport:
+    line = await regrades.grade_again(node.graders, event.row, event.request, lease)
+    differences = tuple(regrades.verdict_differences(event.row, line.result))
+    answer = replace(event.answer, id=line.id, seed_ack=line.result["seed_ack"], pinned=())
+    return _report(event, template, answer, differences, replayed=1)
 
 
 async def _replay_sandbox(node: Node, events: list[Recorded], template: Template, lease: Lease | None) -> ReplayReport:

@@ -35,14 +35,19 @@ def test_a_rollout_stands_alone(store: Store) -> None:
     assert [event.row["seq"] for event in load(store, "rollout_000000")] == [1]
 
 
+def test_a_grade_stands_alone(store: Store) -> None:
+    """Its candidate was forked for it."""
+    assert [event.row["kind"] for event in load(store, "rollout_000006")] == ["grade"]
+
+
 def test_an_exec_comes_with_the_life_of_its_sandbox(store: Store) -> None:
     """From birth to the exec itself, and nothing after it."""
     assert [event.row["kind"] for event in load(store, "rollout_000003")] == ["create", "put", "exec"]
 
 
-@pytest.mark.parametrize("rollout_id", ["rollout_000001", "rollout_000002", "rollout_000004", "rollout_000006"])
+@pytest.mark.parametrize("rollout_id", ["rollout_000001", "rollout_000002", "rollout_000004"])
 def test_what_cannot_be_run_again_is_refused(store: Store, rollout_id: str) -> None:
-    """A birth, a file, a grade, and an exec whose beginning retention has removed."""
+    """A birth, a file, and an exec whose beginning retention has removed."""
     with pytest.raises(InvalidRequest):
         load(store, rollout_id)
 

@@ -26,7 +26,7 @@ from hotbed.grading.verdicts import GradeResult
 from hotbed.node.grading.host import Fork, Host, Lanes, Room
 from hotbed.node.grading.members import Member
 from hotbed.node.grading.run import CHUNK, GroupRun, Plan
-from hotbed.node.leases import Lease, lasting
+from hotbed.node.leases import Lease, lasting, tenant_id
 from hotbed.node.ledger.entry import Entry
 from hotbed.node.nursery import Nursery
 from hotbed.node.templates import Templates
@@ -34,6 +34,7 @@ from hotbed.runtime.base import Template
 from hotbed.wire.checks import fresh_seed
 from hotbed.wire.grading import GradeDone, GradeLine, GradeRequest
 
+KEPT_CHECKS = 200  # of each candidate, in the ledger
 BEAT_S = 10.0  # a client hears of us this often, whatever happens
 REMEMBERED = 256
 REMEMBERED_LINES = 1 << 14
@@ -110,17 +111,21 @@ class Graders:
         self._lanes = Lanes(sorted(os.sched_getaffinity(0)))
         self._running = 0
         self._cores = cores
-        self._known: OrderedDict[str, Group] = OrderedDict()
+        self._known: OrderedDict[tuple[str, str], Group] = OrderedDict()  # by tenant and group id
         self.counts = {"groups": 0, "graded": 0, "invalid": 0, "retried": 0}
 
     async def grade(
-        self, request: GradeRequest, lease: Lease | None
+        self, request: GradeRequest, lease: Lease | None, *, judge_seed: str | None = None
     ) -> AsyncGenerator[GradeLine | GradeDone | None, None]:
-        """Grade a group, or follow it if it was asked for before. Raises `InvalidSpec` before anything runs."""
+        """Grade a group, or follow it if it was asked for before. Raises `InvalidSpec` before anything runs.
+
+        `judge_seed` is what the judge drew from when the ledger's entry was made, for grading that again.
+        """
         spec = wire_form.from_wire(request.spec)
         self._templates.spec(spec.template)
         digest = hashlib.sha256(_encode(request)).hexdigest()
-        known = self._known.get(request.group_id) if request.group_id else None
+        key = (tenant_id(lease), request.group_id)
+        known = self._known.get(key) if request.group_id else None
         if known is not None and known.digest != digest and not isinstance(known.failure, Error):
             raise InvalidRequest(
                 f"group {request.group_id!r} was asked for before, with other candidates or another spec",
@@ -128,7 +133,10 @@ class Graders:
             )
         if known is None or known.failure is not None:
             known = Group(request.group_id or secrets.token_hex(8), digest)
-            task = self._start(known, request, spec, lasting(lease) if request.group_id else lease)
+            work = self._grade(known, request, spec, lasting(lease) if request.group_id else lease, judge_seed)
+            if request.group_id:
+                self._remember(key, known)
+            task = self._nursery.start(work, name=f"grade-{known.id[:32]}")
         else:
             task = None
         try:
@@ -138,35 +146,30 @@ class Graders:
             if task is not None and not request.group_id:
                 task.cancel()
 
-    def _start(
-        self, group: Group, request: GradeRequest, spec: wire_form.Spec, lease: Lease | None
-    ) -> asyncio.Task[None]:
-        if request.group_id:
-            self._known[group.id] = group
-            self._known.move_to_end(group.id)
-            self._forget()
-        return self._nursery.start(self._grade(group, request, spec, lease), name=f"grade-{group.id[:32]}")
-
-    def _forget(self) -> None:
-        """Let go of the oldest groups that have ended, where there are too many, or too much is kept of them."""
-        lines = sum(len(group.lines) for group in self._known.values())
-        for group in list(self._known.values()):
+    def _remember(self, key: tuple[str, str], group: Group) -> None:
+        """Keep a group; let go of the oldest that have ended where they are too many, or too much is kept of them."""
+        self._known[key] = group
+        self._known.move_to_end(key)
+        lines = sum(len(each.lines) for each in self._known.values())
+        for oldest, each in list(self._known.items()):
             if len(self._known) <= REMEMBERED and lines <= REMEMBERED_LINES:
                 return
-            if group.ended():
-                lines -= len(group.lines)
-                del self._known[group.id]
+            if each.ended():
+                lines -= len(each.lines)
+                del self._known[oldest]
 
     def _concurrency(self, request: GradeRequest) -> int:
         """How many candidates at once: more than there is room for would only keep other groups from their turn."""
         return min(request.concurrency or CHUNK * max(2, self._cores), self._room.size)
 
-    async def _grade(self, group: Group, request: GradeRequest, spec: wire_form.Spec, lease: Lease | None) -> None:
+    async def _grade(
+        self, group: Group, request: GradeRequest, spec: wire_form.Spec, lease: Lease | None, seed: str | None
+    ) -> None:
         begun = time.perf_counter()
         self._running += 1
         try:
             template = await self._templates.warm(spec.template)
-            plan = plan_of(request, spec, concurrency=self._concurrency(request))
+            plan = plan_of(request, spec, concurrency=self._concurrency(request), judge=seed)
             recorder = Recorder(group, request, template, plan.judge_seed, partial(self._note, lease=lease))
             alone = self._running == 1 and len(plan.members) <= _QUICK
             host = Host(fork=self._fork, template=template, lease=lease, use_spares=alone)
@@ -242,7 +245,7 @@ class Recorder:
         )
 
     def _details(self, result: GradeResult) -> dict[str, Any]:
-        checks = [[check.name, check.outcome, check.message[:200]] for check in result.checks[:200]]
+        checks = [[check.name, check.outcome, check.message[:200]] for check in result.checks[:KEPT_CHECKS]]
         return {
             "passed": result.passed,
             "total": result.total,
@@ -254,7 +257,7 @@ class Recorder:
         }
 
 
-def plan_of(request: GradeRequest, spec: wire_form.Spec, *, concurrency: int) -> Plan:
+def plan_of(request: GradeRequest, spec: wire_form.Spec, *, concurrency: int, judge: str | None = None) -> Plan:
     """What grading a request takes."""
     given = request.seeds or (None,) * len(request.codes)
     members = tuple(
@@ -270,7 +273,7 @@ def plan_of(request: GradeRequest, spec: wire_form.Spec, *, concurrency: int) ->
     return Plan(
         spec=spec,
         members=members,
-        judge_seed=judge_seed(common),
+        judge_seed=judge or judge_seed(common),
         concurrency=concurrency,
         deadline_s=request.deadline_s,
     )

@@ -46,11 +46,9 @@ def is_lost(result: GradeResult) -> bool:
 
 def about_box(result: GradeResult, box: Box, *, end: ProgramEnd | None = None, **timings: float) -> GradeResult:
     """A result with what is known of the sandbox that the candidate ran in."""
-    facts: dict[str, Any] = {
-        "isolation": box.isolation,
-        "warm_hit": box.warm_hit,
-        "fork_time_ms": round(box.fork_time_ms, 3),
-    }
+    facts: dict[str, Any] = {"isolation": box.isolation, "warm_hit": box.warm_hit}
+    if box.fork_time_ms:  # not known of a sandbox that nobody waited for
+        facts["fork_time_ms"] = round(box.fork_time_ms, 3)
     if end is not None:
         facts["stdout"] = _tail(end.stdout)
         facts["stderr"] = _tail(end.stderr)
