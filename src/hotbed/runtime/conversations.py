@@ -127,6 +127,10 @@ class Conversation:
         self.failure = self.failure or error
         self._link.end(str(error))
 
+    def hear_out(self) -> None:
+        """Take what the agent said before it ended."""
+        self._link.drain()
+
     def end(self, reason: str) -> None:
         """Close it. Idempotent."""
         self._link.end(reason)

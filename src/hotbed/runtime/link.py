@@ -45,7 +45,7 @@ class Link:
         self._decoder = frames.Decoder(header_limit=header_limit, body_limit=body_limit)
         self._on_frame = on_frame
         self._on_end = on_end
-        self._carried = 0
+        self._carried = self._received = 0
         self._unsent: deque[tuple[memoryview, tuple[int, ...], asyncio.Future[None]]] = deque()
         self._open = True
         sock.setblocking(False)
@@ -121,6 +121,7 @@ class Link:
                 self.end("it closed its socket")
                 return
             taken += len(data)
+            self._received += len(data)
             self._carried += len(fds)
             self._decoder.feed(data, fds)
             if not self._deliver() or len(data) < want:
@@ -141,6 +142,13 @@ class Link:
         except frames.FrameError as error:
             self.end(str(error))
         return False
+
+    def drain(self) -> None:
+        """Take what was sent before the other end ended: that of its end may be heard first."""
+        left = -1
+        while self._open and left != self._received:
+            left = self._received
+            self._on_readable()
 
     def end(self, reason: str) -> None:
         """Close the socket. Idempotent; calls `on_end` the first time."""

@@ -244,6 +244,7 @@ class ForkBox(BoxFiles):
     def on_process_end(self, ended: Ended) -> None:
         """Its template has reaped it, or has itself ended. Called once."""
         self.usage = ended
+        self.talk.hear_out()
         self._was_out_of_memory = self.slot is not None and self.slot.was_out_of_memory()
         if ended.status is None and not self._born.done() and self.talk.is_open():
             self.talk.fail(SandboxFailed(ended.reason))

@@ -152,3 +152,32 @@ def test_number_out_of_its_range_is_no_number(value: object) -> None:
 def test_missing_number_is_zero() -> None:
     """Fields may be added later."""
     assert link.number({}, "n") == 0
+
+
+def test_what_was_sent_before_the_end_is_taken_without_a_turn_of_the_loop() -> None:
+    """An agent that leaves after its answer is reaped, and that may be heard of before the answer is read."""
+
+    async def test(made: Link, theirs: socket.socket, got: Got, ends: list[str]) -> None:
+        peer = Connection(theirs)
+        peer.send({"op": "one"}, b"x" * 100_000)
+        peer.send({"op": "two"})
+        theirs.close()
+        made.drain()
+
+        assert [header["op"] for header, _, _ in got] == ["one", "two"]
+        made.drain()
+        assert ends == ["it closed its socket"]
+
+    linked(test)
+
+
+def test_draining_does_not_wait_for_an_end_that_does_not_come() -> None:
+    """Somebody else may hold the socket."""
+
+    async def test(made: Link, theirs: socket.socket, got: Got, ends: list[str]) -> None:
+        Connection(theirs).send({"op": "one"})
+        made.drain()
+
+        assert len(got) == 1 and not ends
+
+    linked(test)
