@@ -142,6 +142,8 @@ class LiveFork:
 
         `verify` compares every page, of a snapshot that was taken with `verify` too.
         """
+        if not self.is_alive(snapshot):
+            raise SandboxGone("the snapshot was freed, or its template has ended")
         if box.home is not snapshot.home:
             raise SnapshotUnsupported("the snapshot is of another template, or of one that has ended since")
         vessel = self._parked.pop(box.id, None)
