@@ -25,7 +25,7 @@ from hotbed.sdk.exchange import exchange
 from hotbed.sdk.leases import Lease, take_lease
 from hotbed.sdk.pool import ConnectionPool
 from hotbed.sdk.steps import Finish, Open, Opened, Pause, Pull, Push, Read, Revive, Step, Write
-from hotbed.wire.routes import LEASE_HEADER
+from hotbed.wire.routes import API_HEADER, LEASE_HEADER
 
 if TYPE_CHECKING:
     from hotbed.sdk.async_transport import AsyncDriver
@@ -60,6 +60,7 @@ class Link:
         lines = [f"Host: {self.address.authority}", "Content-Type: application/json", "User-Agent: hotbed-python"]
         if self._api_key:
             lines.append(f"Authorization: Bearer {self._api_key}")
+            lines.append(f"{API_HEADER}: 1")
         return "".join(f"{line}\r\n" for line in lines).encode("latin-1")
 
     def send(self, call: Call[T]) -> T:

@@ -7,3 +7,4 @@ import hotbed
 from hotbed import *  # noqa: F403  an alias is exactly this
 
 __all__ = hotbed.__all__
+HOTBED_ALIAS = True  # so that the keys and URLs of this name's variables are taken for ours

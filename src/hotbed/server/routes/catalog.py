@@ -13,10 +13,11 @@ from dataclasses import asdict
 from datetime import datetime, timezone
 from typing import Any
 
-from hotbed.errors import Error, Forbidden, InvalidRequest, NotFound, TemplateFailed, TemplateInUse
+from hotbed.errors import Error, Forbidden, InvalidRequest, NotFound, TemplateInUse
 from hotbed.node.node import Node
 from hotbed.node.rollouts import run_rollout
 from hotbed.node.templates import HOST_IMAGE
+from hotbed.node.tenants import TEMPLATE_MARK
 from hotbed.server.admission import named_template
 from hotbed.server.operation import Call, Handler
 from hotbed.server.published import json_object, route
@@ -137,7 +138,7 @@ async def _check_ready(node: Node, call: Call, name: str, command: str) -> None:
     answer = await run_rollout(node, request, own_lease(call))
     if not answer.ok:
         printed = (answer.stdout + answer.stderr)[-400:].strip()
-        raise TemplateFailed(f"the ready command ended with {answer.status} {answer.exit_code}: {printed}")
+        raise InvalidRequest(f"the ready command ended with {answer.status} {answer.exit_code}: {printed}")
 
 
 def _ready(body: dict[str, Any]) -> dict[str, Any]:
@@ -158,10 +159,15 @@ def _width(call: Call, width: object) -> int:
     return min(width, call.tenant.tier.sandboxes) if call.tenant is not None else width
 
 
+def short_name(row: TemplateRow) -> str:
+    """What its maker called it."""
+    return row.name.partition(TEMPLATE_MARK)[2] or row.name
+
+
 def _image(row: TemplateRow) -> dict[str, Any]:
     return {
         "id": row.id,
-        "name": row.name,
+        "name": short_name(row),
         "image": row.id if row.visibility == "public" else row.image,
         "visibility": row.visibility,
         "tier": "demo",
@@ -175,7 +181,8 @@ def _status(node: Node, call: Call, row: TemplateRow) -> dict[str, Any]:
     ready = public or row.phase == "Live"
     declared = min(node.templates.widths.get(row.name, 1), node.policy.max_sandboxes)
     return {
-        **{key: value for key, value in asdict(row).items() if key in ("id", "name", "visibility", "error", "digest")},
+        **{key: value for key, value in asdict(row).items() if key in ("id", "visibility", "error", "digest")},
+        "name": short_name(row),
         "image": row.id if public else row.image,
         "phase": "Live" if ready else row.phase,
         "tier": "demo",
