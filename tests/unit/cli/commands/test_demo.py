@@ -20,6 +20,30 @@ WRONG = {**PROBLEM, "canonical_solution": "    return a - b\n"}
 EMPTY = {**PROBLEM, "test": "def check(f):\n    pass\n"}
 
 
+GRADED: dict[str, Any] = {
+    "as_expected": True,
+    "solutions_paid": 1,
+    "broken_unpaid": 1,
+    "problems": 1,
+    "sealed": 2,
+    "candidates": 2,
+    "candidates_per_s": 9.0,
+    "hacks": [{"hack": "leaves early", "exit_code_pays": 1.0, "sealed_pays": 0.0}],
+    "hacks_paid_by_exit_code": 1,
+    "hacks_paid_sealed": 0,
+}
+
+
+@pytest.fixture(autouse=True)
+def graded(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """Grading needs real sandboxes; here it went as it should. What is in this dictionary is what the demo hears."""
+    found = dict(GRADED)
+    monkeypatch.setattr(demo, "play_grading", lambda problems, **options: {})
+    monkeypatch.setattr(demo, "play_hacks", lambda problem, **options: [])
+    monkeypatch.setattr(demo, "summarize_grading", lambda graded, hacks: found)
+    return found
+
+
 def show(monkeypatch: pytest.MonkeyPatch, hotbed: Hotbed, *problems: dict[str, str]) -> Any:
     """The demo over these problems."""
     monkeypatch.setattr(demo, "load_problems", lambda: list(problems))
@@ -43,18 +67,31 @@ def test_surprise_is_a_no(bad: dict[str, str], monkeypatch: pytest.MonkeyPatch, 
     assert (said.code, said.json["as_expected"]) == (1, False)
 
 
+def test_a_paid_hack_is_a_no(monkeypatch: pytest.MonkeyPatch, hotbed: Hotbed, graded: dict[str, Any]) -> None:
+    """Whatever the rollouts came to."""
+    graded.update(as_expected=False, hacks_paid_sealed=1)
+    said = show(monkeypatch, hotbed, PROBLEM)
+
+    assert (said.code, said.json["as_expected"], said.json["passed"]) == (1, False, 1)
+
+
 def test_person_sees_the_numbers(monkeypatch: pytest.MonkeyPatch, hotbed: Hotbed) -> None:
     """Each on its line."""
     monkeypatch.setattr(demo, "load_problems", lambda: [PROBLEM])
     said = hotbed("demo")
 
-    assert [line.split()[0] for line in said.out.splitlines()] == [
+    hacks, numbers = said.out.split("\n\n")
+    assert "leaves early" in hacks
+    assert [line.split()[0] for line in numbers.splitlines()] == [
         "solutions",
         "broken",
         "speed",
         "fork",
         "total",
         "memory",
+        "graded",
+        "grading",
+        "hacks",
         "isolation",
         "left",
     ]
