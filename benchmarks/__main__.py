@@ -15,10 +15,17 @@ import sys
 import time
 from pathlib import Path
 
-from benchmarks import engine, memory, pools, rollouts, threads
+from benchmarks import engine, livefork, memory, pools, rollouts, threads
 from benchmarks.rows import Row, best_of, table
 
-SUITES = {"engine": engine, "rollouts": rollouts, "threads": threads, "memory": memory, "pools": pools}
+SUITES = {
+    "engine": engine,
+    "rollouts": rollouts,
+    "threads": threads,
+    "memory": memory,
+    "pools": pools,
+    "livefork": livefork,
+}
 #: Not best of anything: what is measured does not depend on who else runs.
 ONCE = {"memory"}
 

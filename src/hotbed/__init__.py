@@ -58,6 +58,7 @@ if TYPE_CHECKING:
         group_seeds,
         seed_from_key,
     )
+    from hotbed.pools.branching import Snapshot
     from hotbed.sdk.async_sandbox import AsyncSandbox
     from hotbed.sdk.client import AsyncClient, Client
     from hotbed.sdk.connect import aconnect, connect
@@ -88,6 +89,7 @@ _HOMES = {
     "RLPool": "hotbed.sdk.rl_pool",
     "Result": "hotbed.sdk.results",
     "Sandbox": "hotbed.sdk.sandbox",
+    "Snapshot": "hotbed.pools.branching",
     "StdioReward": "hotbed.grading",
     "UnitTestReward": "hotbed.grading",
     "aconnect": "hotbed.sdk.connect",
@@ -149,6 +151,7 @@ __all__ = [
     "Sandbox",
     "SandboxFailed",
     "SandboxGone",
+    "Snapshot",
     "StdioReward",
     "TemplateFailed",
     "TooLarge",

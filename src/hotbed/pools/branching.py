@@ -14,7 +14,7 @@ import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import TracebackType
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, TypeVar
 
 from hotbed.errors import InvalidRequest, NotReset, SandboxGone
 from hotbed.pools.arguments import brief, named
@@ -105,6 +105,9 @@ class Snapshot:
         return f"<Snapshot {self.id} of worker {self.worker} after {self.step} steps, {self.size / 2**20:.1f} MiB>"
 
 
+AnyPool = TypeVar("AnyPool", bound="BranchingPool")
+
+
 class BranchingPool(VectorPool):
     """A pool whose environments can be copied."""
 
@@ -112,6 +115,9 @@ class BranchingPool(VectorPool):
         super().__init__(options, control, seed=seed, slots=slots)
         self._branches = control
         self._forks = 0
+
+    def __enter__(self: AnyPool) -> AnyPool:
+        return self
 
     def snapshot(self, i: int = 0, *, skip: bool = False, verify: bool = False) -> Snapshot:
         """What worker `i`'s environment is now, its memory and its files; it goes on unharmed.
