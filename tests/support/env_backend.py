@@ -106,9 +106,18 @@ class EnvBox:
         """It keeps no such account."""
         return 0.0
 
-    async def become(self, program: str, config: Mapping[str, Any], channel: socket.socket) -> EnvProgram:
-        """The same, since there is no agent."""
-        return await self.start(program, config, channel)
+    async def wait(self) -> ProgramEnd:
+        """Of one that is its program: wait for its end."""
+        assert self.program is not None
+        return await self.program.wait()
+
+    async def cancel(self) -> None:
+        """Of one that is its program: kill it."""
+        await self.kill()
+
+    async def output(self) -> tuple[bytes, bytes]:
+        """Of one that is its program: what it has printed."""
+        return await self.program.output() if self.program is not None else (b"", b"")
 
     async def kill(self) -> None:
         """End it."""
@@ -161,6 +170,8 @@ class EnvTemplate:
             next(self._backend.numbers), Path(dict((b, a) for a, b in self.spec.mounts)["/env"]), self._backend
         )
         self._backend.boxes[box.id] = box
+        if request.solo is not None:
+            await box.start(request.solo.program, request.solo.config, request.solo.channel)
         return box
 
 

@@ -128,6 +128,7 @@ class Forkable:
     async def restore(self, snapshot: Snapshot, *, verify: bool = True, parked: bool = True) -> Environment:
         """A copy in a sandbox of its own, every page compared."""
         box = await self.template.fork(BoxRequest(forkable=True, vessel=parked))
+        assert isinstance(box, ForkBox)
         try:
             vessel = await self.livefork.restore(snapshot, box, verify=verify)
         except BaseException:
@@ -147,6 +148,7 @@ class Forkable:
 
     async def _box(self) -> tuple[ForkBox, socket.socket, socket.socket]:
         box = await self.template.fork(BoxRequest(forkable=True))
+        assert isinstance(box, ForkBox)
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         ours.setblocking(False)
         self._socks.append(ours)

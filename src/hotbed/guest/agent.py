@@ -126,13 +126,6 @@ class Agent:
             self.programs.pop(program.id, None)
             raise
 
-    def become(self, header: Header, _body: bytes, fds: List[int]) -> None:
-        """Be a program from now on, and an agent no more."""
-        name = header.get("program")
-        if type(name) is not str:
-            raise Refused("bad_request", "become needs the name of a program")
-        solo.take_over(self.box, header, fds, _STDIO, programs.find(name))
-
     def exec_over(self, done: Exec) -> None:
         """Forget an exec that has ended."""
         self.execs.pop(done.request.id, None)
@@ -190,7 +183,6 @@ _OPS: Dict[str, Op] = {
     "cancel": Agent.cancel,
     "peek": Agent.peek,
     "start": Agent.start,
-    "become": Agent.become,
 }
 
 
@@ -220,6 +212,8 @@ def conceal() -> None:
 
 def main(sock: socket.socket, ready_ns: int, config: Mapping[str, Any]) -> NoReturn:
     """Serve the node until it closes the socket, then end the sandbox."""
+    if "solo" in config:
+        solo.run(sock, config, _STDIO)
     code = 0
     try:
         if not config.get("spare"):

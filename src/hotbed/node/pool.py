@@ -12,7 +12,6 @@ import secrets
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 
 from hotbed.errors import NotFound, PoolClosed
 from hotbed.node.held import HeldBox
@@ -20,7 +19,7 @@ from hotbed.node.leases import Lease
 from hotbed.node.nursery import Nursery
 from hotbed.pools import workers
 from hotbed.pools.workers import End, Held, Worker
-from hotbed.runtime.base import Template
+from hotbed.runtime.base import Solo, Template
 from hotbed.wire.pools import CreatePool, PoolRow, WorkerEnded, WorkerOutput, WorkerRow, WorkerTrouble
 
 STARTS_AT_ONCE = 32
@@ -38,6 +37,7 @@ class Pool:
     template: Template
     isolation: str
     fork: Callable[[], Awaitable[HeldBox]]
+    fork_solo: Callable[[Solo], Awaitable[HeldBox]]
     fork_vessel: Callable[[], Awaitable[HeldBox]]
     nursery: Nursery
     on_end: Callable[[Pool], None]
@@ -140,6 +140,11 @@ class Pool:
             workers=tuple(_row(worker) for _, worker in sorted(self._workers.items())),
         )
 
+    async def _start(self, index: int, generation: int) -> Worker:
+        if self.request.mode == "boltz":
+            return await workers.start_alone(index, generation, self.fork_solo)
+        return await workers.start(index, generation, self.fork)
+
     async def _see_off(self, held: Held) -> None:
         await held.end("it was replaced")
         self._leaving.discard(held)
@@ -160,7 +165,7 @@ class Pool:
         self._generation += 1
         async with self._gate:
             self.check_open()
-            start = make or partial(workers.start, fork=self.fork, alone=self.request.mode == "boltz")
+            start = make or self._start
             worker = await start(index, self._generation)
         if self.over:
             worker.discard("the pool ended")

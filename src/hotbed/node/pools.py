@@ -149,6 +149,7 @@ class Pools:
             template=template,
             isolation=self.isolation,
             fork=lambda: self._fork(template, box, lease),
+            fork_solo=lambda solo: self._fork(template, replace(box, solo=solo), lease),
             fork_vessel=lambda: self._fork(template, replace(box, vessel=True), lease),
             nursery=self._nursery,
             on_end=self._forget,

@@ -54,6 +54,8 @@ def read_ready(header: Header) -> Failure | None:
         return None
     if header.get("op") == "failed":
         return _reported(header, fatal=True)
+    if header.get("op") == "error" and type(header.get("message")) is str:
+        return Failure(status="lost", reason=f"its sandbox could not be made: {header['message'][:REASON_LIMIT]}")
     return violation("its first frame says neither ready nor failed")
 
 

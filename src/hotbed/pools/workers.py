@@ -16,12 +16,13 @@ import socket
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
 from hotbed.errors import Error, SandboxGone
 from hotbed.pools import bundle
-from hotbed.runtime.base import Box, Program, ProgramEnd
+from hotbed.runtime.base import Box, Program, ProgramEnd, Solo
 
+_CONFIG = {"path": bundle.ENTRY}
 DYING_S = 2.0  # for a process whose lane is closed to be seen to end, with what it printed
 KILLED_S = 1.0  # for one that was given up to be killed and its output read
 
@@ -150,18 +151,28 @@ def _own_end(end: ProgramEnd) -> End:
     return End(status=status, exit_code=end.exit_code, signal=end.signal, stdout=end.stdout, stderr=end.stderr)
 
 
-async def start(index: int, generation: int, fork: Callable[[], Awaitable[Held]], *, alone: bool = False) -> Worker:
-    """A new worker, its environment server starting. Raises what the fork raises, leaving nothing.
-
-    `alone` makes the server the sandbox's only process.
-    """
+async def start(index: int, generation: int, fork: Callable[[], Awaitable[Held]]) -> Worker:
+    """A new worker, its environment server starting. Raises what the fork raises, leaving nothing."""
     held = await fork()
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     try:
-        begin = held.box.become if alone else held.box.start
-        program = await begin(bundle.PROGRAM, {"path": bundle.ENTRY}, theirs)
+        program = await held.box.start(bundle.PROGRAM, _CONFIG, theirs)
     except BaseException:
         ours.close()
         held.discard("its environment server could not be started")
         raise
+    return Worker(index, generation, held, ours, program)
+
+
+async def start_alone(index: int, generation: int, fork: Callable[[Solo], Awaitable[Held]]) -> Worker:
+    """The same with the environment server as its sandbox's only process."""
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    try:
+        held = await fork(Solo(program=bundle.PROGRAM, config=_CONFIG, channel=theirs))
+    except BaseException:
+        ours.close()
+        raise
+    finally:
+        theirs.close()  # unless it has gone with the fork already
+    program: Any = held.box  # the two are one
     return Worker(index, generation, held, ours, program)

@@ -100,10 +100,20 @@ class TemplateSpec:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Solo:
+    """A guest program that is to be its sandbox's only process, and the end of the channel that it gets."""
+
+    program: str
+    config: Mapping[str, Any]
+    channel: socket.socket
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class BoxRequest:
     """One fork of a template. `seed` (32 bytes) pins the programs started in it; an exec brings a seed of its own.
 
-    A `forkable` one can be copied while an environment runs in it; a `vessel` is one that a copy will be put into.
+    A `forkable` one can be copied while an environment runs in it; a `vessel` is one that a copy will be put into. A
+    `solo` one is half as large: there is no agent, nothing can be asked of it but its end, and the box is a `Program`.
     """
 
     limits: Limits | None = None
@@ -114,6 +124,7 @@ class BoxRequest:
     use_spare: bool = True
     forkable: bool = False
     vessel: bool = False
+    solo: Solo | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -245,13 +256,6 @@ class Box(Protocol):
         self, program: str, config: Mapping[str, Any], channel: socket.socket, *, env: Mapping[str, str] | None = None
     ) -> Program:
         """Start a guest program whose other end of `channel` the caller keeps. Takes ownership of `channel`."""
-        ...
-
-    async def become(self, program: str, config: Mapping[str, Any], channel: socket.socket) -> Program:
-        """Start a guest program as the sandbox's only process, in its agent's place. Takes ownership of `channel`.
-
-        That is half the memory, but nothing can be asked of the sandbox any more, and its end is the program's.
-        """
         ...
 
     async def open(self, path: str, mode: Literal["r", "w", "a"], perm: int = 0o644) -> tuple[int, int]:

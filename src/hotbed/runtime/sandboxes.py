@@ -26,7 +26,6 @@ from hotbed.runtime.programs import RunningProgram
 from hotbed.runtime.replay.pinner import Pinned, Pinner
 from hotbed.runtime.replay.request import PinRequest
 from hotbed.runtime.replay.streams import derive
-from hotbed.runtime.solo import SoloProgram
 from hotbed.runtime.templates import Ended
 
 _QUICK_S = 30.0
@@ -188,21 +187,6 @@ class ForkBox(BoxFiles):
         finally:
             channel.close()
         return running
-
-    async def become(self, program: str, config: Mapping[str, Any], channel: socket.socket) -> SoloProgram:
-        """Start a guest program in the agent's place."""
-        solo = SoloProgram(self)
-        header: Header = {"op": "become", "program": program, "config": dict(config)}
-        try:
-            answer = await self._ask(header, fds=(channel.fileno(), *solo.prints), timeout_s=_QUICK_S)
-        except BaseException:
-            solo.close()
-            raise
-        finally:
-            channel.close()
-        close_all(answer[2])
-        self._be_born(answer[0])
-        return solo
 
     async def cancel(self, name: str) -> None:
         """Kill one exec or program by its name."""

@@ -1,55 +1,64 @@
-"""A guest program that is its sandbox's only process: its end is the sandbox's, its prints are files held here.
+"""A sandbox whose only process is a guest program: the box and the program are one, and end together.
 
-The files are anonymous memory that the program fills and that counts as its own; nothing has to drain them. Whatever
-the program makes of them, no more than `KEPT` bytes of each are ever read.
+Nothing can be asked of it. What the program prints goes to files held here: anonymous memory that the program fills and
+that counts as its own, so nothing has to drain them; and whatever it makes of them, no more than `KEPT` bytes of each
+are ever read.
 """
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
-from typing import Protocol
+import socket
+from collections.abc import Mapping
+from typing import Any, Literal, NoReturn, Protocol
 
 from hotbed.errors import SandboxGone
-from hotbed.runtime.base import ProgramEnd
+from hotbed.runtime.base import BoxRequest, ExecOutcome, ExecRequest, OnOutput, Program, ProgramEnd
+from hotbed.runtime.groups import Slot
 from hotbed.runtime.link import close_all
 from hotbed.runtime.templates import Ended
 
 KEPT = 1 << 20
+_KILL_S = 20.0
 
 
-class Place(Protocol):
-    """What such a program needs of its sandbox."""
+class Home(Protocol):
+    """What it needs of the template it came from."""
 
-    usage: Ended | None
-
-    async def wait_gone(self) -> str:
-        """Wait until it has ended."""
-        ...
-
-    async def kill(self) -> None:
-        """End it."""
-        ...
-
-    def ran_out_of_memory(self) -> bool:
-        """Whether the kernel has killed something in it for memory."""
+    def kill_box(self, box_id: int) -> None:
+        """Kill its pid 1."""
         ...
 
 
-class SoloProgram:
-    """The program and its sandbox, which end together."""
+class SoloBox:
+    """A sandbox and its program until they end. Made by `backends/fork.py`, before its process is born."""
 
-    def __init__(self, box: Place) -> None:
-        self._box = box
+    isolation = "fork"
+    warm_hit = False
+    fork_time_ms = 0.0
+
+    def __init__(self, number: int, home: Home, *, slot: Slot | None, request: BoxRequest) -> None:
+        self.id = number
+        self.slot = slot
+        self.request = request
+        self.usage: Ended | None = None
         self.prints = tuple(os.memfd_create(name, os.MFD_CLOEXEC) for name in ("stdout", "stderr"))
+        self._home = home
+        self._out_of_memory = False
+        self._gone: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        self._printed = (b"", b"")
+
+    async def ready(self) -> None:
+        """It says so itself, to whoever has the other end of its channel."""
 
     async def wait(self) -> ProgramEnd:
         """Wait for its end. Raises `SandboxGone` when its template went first."""
-        reason = await self._box.wait_gone()
-        stdout, stderr = self._read()
-        self.close()
-        status = self._box.usage.status if self._box.usage is not None else None
-        if self._box.ran_out_of_memory():
+        reason = await self.wait_gone()
+        stdout, stderr = self._printed
+        status = self.usage.status if self.usage is not None else None
+        if self._out_of_memory:
             return ProgramEnd(status="oom", exit_code=None, signal=signal.SIGKILL, stdout=stdout, stderr=stderr)
         if status is None:
             raise SandboxGone(reason)
@@ -63,21 +72,76 @@ class SoloProgram:
         return "off", ()
 
     async def output(self) -> tuple[bytes, bytes]:
-        """What it has written so far, head and tail: stdout and stderr."""
-        return self._read()
+        """What it has printed so far, head and tail: stdout and stderr."""
+        return self._read() if self.prints else self._printed
 
     async def cancel(self) -> None:
-        """Kill it, which is to end its sandbox."""
-        await self._box.kill()
+        """Kill the program, which is to end the sandbox."""
+        await self.kill()
 
-    def close(self) -> None:
-        """Let go of the files. Idempotent."""
+    async def kill(self) -> None:
+        """End it; returns when nothing of it is left."""
+        if not self._gone.done():
+            self._home.kill_box(self.id)
+            await asyncio.wait_for(asyncio.shield(self._gone), _KILL_S)
+
+    async def wait_gone(self) -> str:
+        """Wait until it has ended; the reason."""
+        return await asyncio.shield(self._gone)
+
+    def on_process_end(self, ended: Ended) -> None:
+        """Its template has reaped it, or has itself ended. Called once."""
+        self.usage = ended
+        self._out_of_memory = self.slot is not None and self.slot.was_out_of_memory()
+        self._printed = self._read()
         prints, self.prints = self.prints, ()
         close_all(prints)
+        if not self._gone.done():
+            self._gone.set_result(ended.reason)
+
+    def ran_out_of_memory(self) -> bool:
+        """Whether the kernel has killed something in it for memory."""
+        return self._out_of_memory
+
+    def waited_s(self) -> float:
+        """Nobody asks."""
+        return 0.0
 
     def _read(self) -> tuple[bytes, bytes]:
-        stdout, stderr = map(_head_and_tail, self.prints) if self.prints else (b"", b"")
+        stdout, stderr = map(_head_and_tail, self.prints)
         return stdout, stderr
+
+    async def exec(self, request: ExecRequest, on_output: OnOutput | None = None) -> ExecOutcome:
+        """Refused."""
+        _refuse()
+
+    async def start(
+        self, program: str, config: Mapping[str, Any], channel: socket.socket, *, env: Mapping[str, str] | None = None
+    ) -> Program:
+        """Refused."""
+        channel.close()
+        _refuse()
+
+    async def open(self, path: str, mode: Literal["r", "w", "a"], perm: int = 0o644) -> tuple[int, int]:
+        """Refused."""
+        _refuse()
+
+    async def pack(self, path: str) -> int:
+        """Refused."""
+        _refuse()
+
+    async def unpack(self, path: str, source: int) -> int:
+        """Refused."""
+        os.close(source)
+        _refuse()
+
+    async def files(self, operation: Literal["stat", "list", "remove", "mkdir"], path: str) -> Mapping[str, Any]:
+        """Refused."""
+        _refuse()
+
+
+def _refuse() -> NoReturn:
+    raise SandboxGone("this sandbox runs one program and can be asked for nothing else")
 
 
 def _head_and_tail(fd: int) -> bytes:

@@ -104,10 +104,6 @@ class FakeBox:
             f"the fake backend runs no guest programs, such as {program!r}", hint="use the fork backend"
         )
 
-    async def become(self, program: str, config: Mapping[str, Any], channel: socket.socket) -> Program:
-        """Guest programs need a real sandbox."""
-        return await self.start(program, config, channel)
-
     async def open(self, path: str, mode: Literal["r", "w", "a"], perm: int = 0o644) -> tuple[int, int]:
         """A descriptor of a regular file, and its size."""
         self._check_alive()

@@ -18,13 +18,14 @@ from typing import Any
 
 from hotbed.errors import IsolationUnavailable, TemplateFailed
 from hotbed.runtime import digests, hostview, probe, reaper, roots
-from hotbed.runtime.base import BoxRequest, Limits, TemplateSpec
-from hotbed.runtime.groups import Groups
+from hotbed.runtime.base import BoxRequest, Limits, Solo, TemplateSpec
+from hotbed.runtime.groups import Groups, Slot
 from hotbed.runtime.launching import Launching
 from hotbed.runtime.linux import cgroups, identity
 from hotbed.runtime.replay.pinner import Pinner
 from hotbed.runtime.sandboxes import ForkBox
 from hotbed.runtime.snapshots import LiveFork
+from hotbed.runtime.solo import SoloBox
 from hotbed.runtime.spares import Spares
 from hotbed.runtime.templates import Ended, Spawn, TemplateProcess
 
@@ -57,7 +58,7 @@ class ForkTemplate:
         self.vessels = Spares(backend.settings.vessels, self._make_vessel)  # from the first copy on
         self.ready: Mapping[str, Any] = {}
 
-    async def fork(self, request: BoxRequest) -> ForkBox:
+    async def fork(self, request: BoxRequest) -> ForkBox | SoloBox:
         """A new sandbox: a parked one if it fits, else a fork, which may still be on its way when this returns."""
         began = time.monotonic_ns()
         limits = request.limits or self.spec.limits
@@ -78,9 +79,10 @@ class ForkTemplate:
         process = self._process
         if process is None or not process.is_alive():
             process = await self.start()
-        box = await self._backend.make_box(process, limits, request, spare=False)
         self._backend.count(warm=False)
-        return box
+        if request.solo is not None:
+            return await self._backend.make_solo(process, limits, request, request.solo)
+        return await self._backend.make_box(process, limits, request, spare=False)
 
     async def start(self) -> TemplateProcess:
         """The living process, started if there is none. Raises `TemplateFailed`, `IsolationUnavailable`."""
@@ -138,7 +140,7 @@ class ForkBackend:
         self._groups: Groups | None = None
         self._layout = cgroups.Layout(kind="none")
         self._templates: dict[TemplateSpec, ForkTemplate] = {}
-        self._boxes: dict[int, ForkBox] = {}
+        self._boxes: dict[int, ForkBox | SoloBox] = {}
         self._numbers = itertools.count(1)
         self._forks = {"cold": 0, "warm": 0}
         self._report: Mapping[str, Any] = {}
@@ -230,42 +232,58 @@ class ForkBackend:
 
     async def make_box(self, process: TemplateProcess, limits: Limits, request: BoxRequest, *, spare: bool) -> ForkBox:
         """Ask a template for one sandbox."""
-        if self._groups is None:
-            raise IsolationUnavailable("the backend has not been started")
         ours, theirs = socket.socketpair()
         try:
-            slot = await self._groups.take(limits)
+            slot = await self._take_slot(limits)
         except BaseException:
             ours.close()
             theirs.close()
             raise
-        box = ForkBox(
-            next(self._numbers), ours, process, limits=limits, slot=slot, pinner=self._pinner, request=request
-        )
+        number = next(self._numbers)
+        box = ForkBox(number, ours, process, limits=limits, slot=slot, pinner=self._pinner, request=request)
+        self._spawn(process, box, limits, theirs.detach(), spare=spare, layer=request.forkable)
+        return box
+
+    async def make_solo(self, process: TemplateProcess, limits: Limits, request: BoxRequest, solo: Solo) -> SoloBox:
+        """Ask a template for one sandbox that is a program."""
+        slot = await self._take_slot(limits)
+        box = SoloBox(next(self._numbers), process, slot=slot, request=request)
+        named = {"program": solo.program, "config": dict(solo.config)}
+        self._spawn(process, box, limits, solo.channel.detach(), *box.prints, solo=named)
+        return box
+
+    async def _take_slot(self, limits: Limits) -> Slot | None:
+        if self._groups is None:
+            raise IsolationUnavailable("the backend has not been started")
+        slot = await self._groups.take(limits)
+        if self._groups.wants_more():
+            self._fill_groups()
+        return slot
+
+    def _spawn(
+        self, process: TemplateProcess, box: ForkBox | SoloBox, limits: Limits, channel: int, *more: int, **about: Any
+    ) -> None:
         self._boxes[box.id] = box
+        slot = box.slot
         procs = slot.procs if slot else ()
         events = tuple(fd for fd in (slot.memory_events, slot.pids_events) if fd is not None) if slot else ()
         header = {
             "cgroups": len(procs),
             "events": [name for name in ("memory", "pids") if slot and getattr(slot, name + "_events") is not None],
             "limits": {name: getattr(limits, name) for name in _BORN_WITH},
-            "hostname": request.hostname,
+            "hostname": box.request.hostname,
             "limit_data": slot is None,
             "cwd": "/work",
-            "spare": spare,
-            "layer": request.forkable,
+            **about,
         }
-        fds = (theirs.detach(), *procs, *events)
+        fds = (channel, *procs, *events, *more)
         process.spawn(Spawn(id=box.id, header=header, fds=fds, on_end=lambda ended: self._on_end(box, ended)))
-        if self._groups.wants_more():
-            self._fill_groups()
-        return box
 
     def _fill_groups(self) -> None:
         if self._groups is not None:
             asyncio.ensure_future(self._groups.fill())
 
-    def _on_end(self, box: ForkBox, ended: Ended) -> None:
+    def _on_end(self, box: ForkBox | SoloBox, ended: Ended) -> None:
         box.on_process_end(ended)
         self._boxes.pop(box.id, None)
         if box.slot is not None and self._groups is not None:

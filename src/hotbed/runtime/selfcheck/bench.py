@@ -46,6 +46,7 @@ class Bench:
         box = await self.template.fork(BoxRequest(limits=chosen))
         try:
             await box.ready()
+            assert isinstance(box, ForkBox), "it was asked for no more than a sandbox"
             yield box
         finally:
             await box.kill()
