@@ -16,6 +16,7 @@ from .hunting import Census, Claim, Marks
 from .loop import Loop
 
 NULL = 0  # the template leaves an agent's first three descriptors on /dev/null
+_COUNTED = ("memory_events_fd", "pids_events_fd")
 _SEND_TIMEOUT = struct.pack("ll", 60, 0)  # struct timeval
 
 
@@ -32,18 +33,25 @@ class Claimant(Protocol):
 class Counter:
     """A number in a cgroup's event file, counted from now on."""
 
-    def __init__(self, fd: int, name: bytes) -> None:
+    def __init__(self, fd: int, name: bytes, before: Optional[bytes] = None) -> None:
+        """`before` is what the file held at an earlier moment, from which on it is counted then."""
         self._fd = fd
         self._name = name
         self._base = 0
-        self._base = self.read()
+        self._base = self.read() if before is None else self._in(before)
 
     def read(self) -> int:
         """How often it happened since this object was made."""
         try:
-            words = os.pread(self._fd, 4096, 0).split()
+            return self._in(os.pread(self._fd, 4096, 0))
+        except OSError:
+            return 0
+
+    def _in(self, text: bytes) -> int:
+        words = text.split()
+        try:
             return int(words[words.index(self._name) + 1]) - self._base
-        except (OSError, ValueError, IndexError):
+        except (ValueError, IndexError):
             return 0
 
 
@@ -58,6 +66,7 @@ class Box:
         self.jobs: Dict[int, Claimant] = {}
         self.started = 0
         self._opened = False
+        self._before: Dict[str, bytes] = {}
 
     def open(self) -> None:
         """Get everything that is needed once something runs. Idempotent; after the first fork, if that can be."""
@@ -70,8 +79,19 @@ class Box:
         self.lingering = Lingering(self.loop)
         limits = self.config.get("limits") or {}
         self.memory_mib: Optional[int] = limits.get("memory_mib")
-        self.oom_kills = counter(self.config.get("memory_events_fd"), b"oom_kill")
-        self.fork_refusals = counter(self.config.get("pids_events_fd"), b"max")
+        self.oom_kills = self._counter("memory_events_fd", b"oom_kill")
+        self.fork_refusals = self._counter("pids_events_fd", b"max")
+
+    def note_counts(self) -> None:
+        """Before something runs that may get by without all this: see what is counted, to have it from here on."""
+        for name in _COUNTED:
+            fd = self.config.get(name)
+            if fd is not None:
+                self._before[name] = os.pread(fd, 4096, 0)
+
+    def _counter(self, source: str, name: bytes) -> Optional[Counter]:
+        fd = self.config.get(source)
+        return None if fd is None else Counter(fd, name, self._before.get(source))
 
     def send(self, header: Dict[str, Any], body: bytes = b"", fds: Sequence[int] = ()) -> None:
         """One frame to the node."""
@@ -109,8 +129,3 @@ class Box:
         self.children.close()
         self.loop.close()
         self.connection.close()
-
-
-def counter(fd: Optional[int], name: bytes) -> Optional[Counter]:
-    """The counter behind a descriptor, if there is one."""
-    return None if fd is None else Counter(fd, name)

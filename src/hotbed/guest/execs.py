@@ -21,6 +21,8 @@ from .verdict import decide
 
 Fds = Tuple[int, ...]
 
+_exit = os._exit  # by a name of its own, so that a rehearsal can leave it out (see `warming`)
+
 
 class Exec:
     """From the request to the result; `CodeExec` and `CommandExec` know how to run what."""
@@ -51,7 +53,7 @@ class Exec:
         """The program or command has ended."""
         raise NotImplementedError
 
-    def runs(self) -> Optional[Sequence[Run]]:
+    def runs(self, capture: Capture) -> Optional[Sequence[Run]]:
         """The order of the output, where it is better known than by arrival."""
         return None
 
@@ -71,13 +73,15 @@ class Exec:
             raise refusal(error, "cannot open pipes") from None
         return ends, (stdin, *outs), pump
 
-    def begin(self, ends: Sequence[int], mark: Optional[int], pump: Optional[Pump] = None) -> None:
+    def begin(
+        self, ends: Sequence[int], mark: Optional[int], pump: Optional[Pump] = None, capture: Optional[Capture] = None
+    ) -> None:
         """Watch output and clock. A program's fork comes before: what is done here, it need not inherit."""
         request = self.request
-        capture = Capture(request.output_bytes, self._stream if request.stream else None)
+        capture = capture or Capture(request.output_bytes, self._stream if request.stream else None)
         self.job = Job(self.box, capture, kill_bytes=request.output_kill_bytes, on_leader_end=self.leader_ended)
         self.job.pump = pump
-        self.job.begin(ends, mark, request.timeout_s)
+        self.job.begin(ends, mark, max(0.0, request.timeout_s - (time.monotonic_ns() - self._begun_ns) / 1e9))
 
     def not_started(self, error: OSError) -> None:
         """There may be no further process, or there is no memory for one. Raises `Refused` if the host has no more."""
@@ -113,12 +117,15 @@ class Exec:
     def finish(self, exit_code: Optional[int], number: Optional[int]) -> None:
         """Tell how it went."""
         self.job.finish()
-        kept = self.job.capture.kept(self.runs())
-        verdict = decide(self.job.evidence(exit_code, number, self.maxrss_kib))
+        kept = self.job.capture.kept(self.runs(self.job.capture))
+        self.tell(kept, *decide(self.job.evidence(exit_code, number, self.maxrss_kib)))
+
+    def tell(self, kept: Kept, *verdict: Any) -> None:
+        """The result, and the sandbox's end if it was to be its last."""
         self._on_result(self)
         self.box.send(self._header(kept, *verdict), kept.stdout + kept.stderr if kept.stderr else kept.stdout)
         if self.request.last and os.getpid() == 1:
-            os._exit(0)  # and with it all that is left here: sooner than the node could ask for it
+            _exit(0)  # and with it all that is left here: sooner than the node could ask for it
 
     def _header(self, kept: Kept, status: str, exit_code: Optional[int], number: Optional[int]) -> Dict[str, Any]:
         return {

@@ -41,12 +41,17 @@ class Job:
         self._fork_refusals = box.fork_refusals.read() if box.fork_refusals else 0
         self.claim = Claim(frozenset(), None, 0)
 
+    def count_from_birth(self) -> None:
+        """Blame it for all that was counted in this sandbox: nothing else has run here."""
+        self._oom_kills = self._fork_refusals = 0
+
     def begin(self, ends: Sequence[int], mark: Optional[int], timeout_s: Optional[float]) -> None:
         """Watch the output and the clock."""
         self.claim = Claim(frozenset(), mark, processes.now_ticks())
         self.capture.attach(ends)
         for stream in self.capture.streams:
-            self._watch(stream)
+            if stream.fd >= 0:
+                self._watch(stream)
         if timeout_s is not None:
             self._deadline = self.box.loop.after(timeout_s, lambda: self.kill("timeout"))
         self.box.enter(self)

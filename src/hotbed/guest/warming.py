@@ -18,7 +18,7 @@ import sys
 from contextlib import contextmanager
 from typing import Any, Callable, Iterator
 
-from . import child, runner
+from . import child, execs, runner
 from .capture import pipes
 from .frames import Connection, pack
 from .orderlog import OrderLog
@@ -43,17 +43,31 @@ class _Over(BaseException):
 
 
 def rehearse_agent(make: Callable[[socket.socket, Spare], Any], rounds: int) -> None:
-    """Serve requests over a socketpair with agents from `make`, which have a `box` and serve at once."""
-    for _ in range(rounds):
-        ours, theirs = socket.socketpair()
-        ours.sendall(pack({**_REQUEST, "program": len(_PROGRAM)}, _PROGRAM))
-        agent = make(theirs, already_run())
-        agent.serve()
-        while agent.execs:
-            agent.box.loop.turn()
-        Connection(ours).receive()
-        agent.box.close()
-        ours.close()
+    """Serve requests over a socketpair with agents from `make`, which have a `box` and serve at once.
+
+    Those of a rollout, and where there is time for more than one, those of a sandbox that is kept.
+    """
+    leaving, execs._exit = execs._exit, lambda _code: None  # type: ignore[assignment, return-value]  # it never returns
+    try:
+        for _ in range(rounds):
+            _serve_one(make, last=True)
+            if rounds > 1:
+                _serve_one(make, last=False)
+    finally:
+        execs._exit = leaving
+
+
+def _serve_one(make: Callable[[socket.socket, Spare], Any], *, last: bool) -> None:
+    ours, theirs = socket.socketpair()
+    ours.sendall(pack({**_REQUEST, "program": len(_PROGRAM), "last": last}, _PROGRAM))
+    agent = make(theirs, already_run())
+    agent.serve()
+    while agent.execs:
+        agent.box.loop.turn()
+    Connection(ours).receive()
+    agent.box.open()
+    agent.box.close()
+    ours.close()
 
 
 def already_run() -> Spare:
@@ -65,7 +79,7 @@ def already_run() -> Spare:
         log.note(bit, 5)
         os.close(fd)
     log.announce(0, 0, 0)
-    return Spare(0, ends, log, None, os.open("/dev/null", os.O_WRONLY | os.O_CLOEXEC))
+    return Spare(os.getpid(), ends, log, None, os.open("/dev/null", os.O_WRONLY | os.O_CLOEXEC))
 
 
 def rehearse_runner(stdio: Stdio, rounds: int) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import socket
 
-from hotbed.guest.box import Box, Counter, counter
+from hotbed.guest.box import Box, Counter
 
 
 def test_counters_start_where_they_are_found() -> None:
@@ -26,7 +26,14 @@ def test_counters_start_where_they_are_found() -> None:
 
 def test_no_descriptor_no_counter() -> None:
     """Then nobody knows."""
-    assert counter(None, b"oom_kill") is None
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        box = Box(theirs, 0, {})
+        box.note_counts()
+        box.open()
+
+        assert box.oom_kills is None and box.fork_refusals is None
+        box.close()
 
 
 def test_a_box_that_ran_nothing_has_opened_nothing() -> None:
