@@ -15,6 +15,11 @@ def test_agent_survives_signals(attempt: Attempting) -> None:
     attempt("agent-survives-signals")
 
 
+def test_agent_keeps_its_limits(attempt: Attempting) -> None:
+    """A program can take neither descriptors, memory nor turns on the CPU from pid 1."""
+    attempt("agent-keeps-its-limits")
+
+
 def test_host_processes_unseen(attempt: Attempting) -> None:
     """Processes outside have no number inside."""
     attempt("host-processes-unseen")

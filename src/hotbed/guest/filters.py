@@ -37,6 +37,8 @@ _PERSONALITIES = (0, 0x0008, 0x20000, 0x20008, 0x40000, 0xFFFFFFFF)  # Linux, AD
 _TTY_INJECTION = (0x5412, 0x541C)  # TIOCSTI, TIOCLINUX
 _NEWEST = 466  # removexattrat: later calls are unknown here, so they are unknown inside
 
+_AGENT = 1  # as every sandbox numbers it
+
 NR_CLONE, NR_CLONE3, NR_SOCKET, NR_SOCKETPAIR, NR_IOCTL, NR_PERSONALITY = 56, 435, 41, 53, 16, 135
 
 REFUSED = {
@@ -58,6 +60,11 @@ USED_BY_ISOLATION = {
     "unshare": kernel.NR_UNSHARE, "setns": kernel.NR_SETNS, "mount": kernel.NR_MOUNT, "umount2": kernel.NR_UMOUNT2,
     "chroot": 161, "pivot_root": kernel.NR_PIVOT_ROOT, "sethostname": 170,
 }  # fmt: skip
+
+BY_PROCESS = {
+    "prlimit64": 302, "sched_setaffinity": 203, "sched_setscheduler": 144, "sched_setparam": 142, "sched_setattr": 314,
+}  # fmt: skip
+BY_KIND = {"setpriority": (141, 2), "ioprio_set": (251, 3)}  # with PRIO_USER, IOPRIO_WHO_USER: everybody, the agent too
 
 Instruction = Tuple[int, int, int, int]
 
@@ -117,6 +124,22 @@ def _refuse_bits(argument: int, bits: int, code: int) -> List[Instruction]:
     return [(_LOAD, 0, 0, _ARGUMENTS + 8 * argument), (_ANY_BIT, 0, 1, bits), _refuse(code), (_RETURN, 0, 0, ALLOW)]
 
 
+def _spare_the_agent() -> List[Instruction]:
+    """Limits and priorities of pid 1 are out of reach: it is the same user, and the kernel asks for no more than that.
+
+    An agent without descriptors, memory or turns could not keep time, and its sandbox's result would be our failure.
+    """
+    program: List[Instruction] = []
+    for number in BY_PROCESS.values():
+        program += _on_call(number, _refuse_values(0, (_AGENT,), errno.EPERM))
+    for number, everybody in BY_KIND.values():
+        whose = _refuse_values(1, (_AGENT,), errno.EPERM)
+        program += _on_call(
+            number, [(_LOAD, 0, 0, _ARGUMENTS), (_EQUAL, 0, 1, everybody), _refuse(errno.EPERM), *whose]
+        )
+    return program
+
+
 def _encode(program: Iterable[Instruction]) -> bytes:
     return b"".join(struct.pack("HBBI", *instruction) for instruction in program)
 
@@ -132,6 +155,7 @@ def template_filter() -> bytes:
     program += _on_call(NR_IOCTL, _refuse_values(1, _TTY_INJECTION, errno.EPERM))
     program += _on_call(NR_PERSONALITY, _allow_only(0, _PERSONALITIES, errno.EPERM))
     program += _refuse_numbers(REFUSED.values(), errno.EPERM)
+    program += _spare_the_agent()
     return _encode(program + [(_RETURN, 0, 0, ALLOW)])
 
 

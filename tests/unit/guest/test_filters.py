@@ -88,6 +88,24 @@ def test_terminal_injection_is_seen_through_a_set_upper_half() -> None:
     assert decide(filters.template_filter(), 16, 0, 0x7_0000_5412) == refused(errno.EPERM)
 
 
+@pytest.mark.parametrize("number", filters.BY_PROCESS.values(), ids=filters.BY_PROCESS)
+def test_the_limits_and_turns_of_the_agent_are_out_of_reach(number: int) -> None:
+    """It is the same user as the program, which is all that the kernel asks. Those of others are the program's."""
+    assert decide(filters.template_filter(), number, 1) == refused(errno.EPERM)
+    assert decide(filters.template_filter(), number, 0x5_0000_0001) == refused(errno.EPERM)
+    assert decide(filters.template_filter(), number, 0) == decide(filters.template_filter(), number, 77) == ALLOW
+
+
+@pytest.mark.parametrize(("number", "everybody"), filters.BY_KIND.values(), ids=filters.BY_KIND)
+def test_nor_is_it_reached_by_kind(number: int, everybody: int) -> None:
+    """Process 1, group 1, and all of the user's."""
+    program = filters.template_filter()
+
+    assert decide(program, number, everybody, 0) == decide(program, number, 0, 1) == refused(errno.EPERM)
+    assert decide(program, number, 1, 1) == refused(errno.EPERM)
+    assert decide(program, number, everybody - 1, 0) == decide(program, number, 1, 5) == ALLOW
+
+
 def test_the_kernel_takes_both() -> None:
     """In a child, for there is no way back."""
     pid = os.fork()

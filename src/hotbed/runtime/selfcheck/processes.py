@@ -35,6 +35,23 @@ for number in range(1, 65):
         pass
 print("alive")
 """
+_STARVING = """
+import json, os, resource
+def reached(call, *arguments):
+    try:
+        call(*arguments)
+        return True
+    except OSError:
+        return False
+taken = [kind for kind in range(16) if reached(resource.prlimit, 1, kind, (0, 0))]
+turns = [
+    reached(os.sched_setscheduler, 1, os.SCHED_IDLE, os.sched_param(0)),
+    reached(os.sched_setaffinity, 1, {min(os.sched_getaffinity(0))}),
+    reached(os.setpriority, os.PRIO_PROCESS, 1, 19),
+    reached(os.setpriority, os.PRIO_USER, 0, 19),
+]
+print(json.dumps({"limits": taken, "turns": turns}))
+"""
 _STUBBORN = """
 import os, signal, sys, time
 print("before", flush=True)
@@ -137,6 +154,17 @@ async def agent_survives_signals(bench: Bench) -> None:
         hold(again.stdout == b"still here\n", "the agent did not survive")
 
 
+async def agent_keeps_its_limits(bench: Bench) -> None:
+    """Every limit of pid 1, and its turns on the CPU; then it has to keep time and serve as before."""
+    async with bench.box() as box:
+        outcome = await code_in(box, _STARVING)
+        hold(
+            outcome.stdout == b'{"limits": [], "turns": [false, false, false, false]}\n', f"{outcome.stdout!r} of pid 1"
+        )
+        again = await shell_in(box, "echo still here")
+        hold(again.stdout == b"still here\n", f"{again.status} after its limits were attacked")
+
+
 async def host_processes_unseen(bench: Bench) -> None:
     """The node by its number, and every number there is."""
     source = f"""
@@ -229,6 +257,7 @@ async def node_environment_unseen(bench: Bench) -> None:
 ATTEMPTS = (
     Attempt(claim="agent-memory-closed", run=agent_memory_closed),
     Attempt(claim="agent-survives-signals", run=agent_survives_signals),
+    Attempt(claim="agent-keeps-its-limits", run=agent_keeps_its_limits),
     Attempt(claim="host-processes-unseen", run=host_processes_unseen),
     Attempt(claim="siblings-unseen", run=siblings_unseen),
     Attempt(claim="timeout-kills-the-tree", run=timeout_kills_the_tree),
