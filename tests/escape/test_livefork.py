@@ -185,6 +185,8 @@ import os, resource
 resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
 os.umask(0o77)
 os.chdir("/tmp")
+os.close(0)
+os.dup2(os.open("/workspace/out", os.O_CREAT | os.O_WRONLY), 1)
 """,
 }
 
@@ -214,6 +216,9 @@ LOST = {
     "defunct": "import subprocess, time; KEEP.append(subprocess.Popen(['true'])); time.sleep(0.2)",
     "socket": "import socket; KEEP.append(socket.socket())",
     "pipe": "import os; KEEP.append(os.pipe())",
+    "a pipe": "import os; KEEP.append(os.pipe()); os.dup2(KEEP[0][1], 1); [os.close(fd) for fd in KEEP[0]]",
+    "System V msg": "import ctypes; R = ctypes.CDLL(None).msgget(7, 0o1600) >= 0",
+    "working folder": "import os; os.mkdir('/tmp/gone'); os.chdir('/tmp/gone'); os.rmdir('/tmp/gone')",
     "eventpoll": "import select; KEEP.append(select.epoll())",
     "shared mapping": "import mmap; KEEP.append(mmap.mmap(-1, 4096))",
     "deleted": "import os; KEEP.append(open('/tmp/x', 'w')); os.unlink('/tmp/x')",

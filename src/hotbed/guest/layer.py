@@ -40,7 +40,20 @@ def save(upper: int, sink: int) -> Dict[str, Any]:
                 continue
             entries += 1
             size += _write(out, entry, folder, name)
-    return {"files": entries, "size": size}
+    return {"files": entries, "size": size, "ipc": _ipc_objects()}
+
+
+def _ipc_objects() -> List[str]:
+    """The kinds of System V objects in this sandbox, which are neither files nor anybody's memory."""
+    found = []
+    for kind in ("shm", "msg", "sem"):
+        try:
+            with open("/proc/sysvipc/" + kind) as file:
+                if len(file.readlines()) > 1:  # the first line names the columns
+                    found.append(kind)
+        except OSError:
+            continue
+    return found
 
 
 def _walk(upper: int) -> Iterator[Tuple[str, int, str]]:

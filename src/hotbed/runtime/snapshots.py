@@ -15,7 +15,7 @@ import itertools
 import json
 import os
 import socket
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,6 +27,7 @@ from hotbed.runtime.sandboxes import ForkBox
 from hotbed.runtime.templates import TemplateProcess
 
 _ANSWER_S = 90.0
+_SPLICE = 1 << 20
 _PROGRAM = "env_server"
 _USUAL_PID = 2  # of an environment that is the first program of its sandbox
 _SEALS = fcntl.F_SEAL_WRITE | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_SEAL
@@ -113,14 +114,14 @@ class LiveFork:
         number = next(self._keys)
         request = {"op": "take", "box": box.id, "template": template, "snapshot": number, "skip": skip}
         taking = asyncio.ensure_future(self._ask({**request, "verify": verify}))
-        saving = asyncio.ensure_future(box.pass_layer("save_layer", layer))
+        saving = asyncio.ensure_future(_save_layer(box, layer))
         try:
             await asyncio.gather(taking, saving, return_exceptions=True)
         finally:
             await asyncio.shield(self._ask({"op": "go", "box": box.id}))
         memory = taking.result()
         try:
-            saving.result()
+            skipped = [*memory["skipped"], *_left_behind(saving.result(), skip=skip)]
         except BaseException:
             await self._ask({"op": "forget", "snapshot": number})
             raise
@@ -132,7 +133,7 @@ class LiveFork:
             memory_bytes=memory["size"],
             layer=layer,
             layer_bytes=os.fstat(layer).st_size,
-            skipped=tuple(memory["skipped"]),
+            skipped=tuple(skipped),
         )
         self._snapshots[number] = snapshot
         return snapshot
@@ -296,6 +297,38 @@ class LiveFork:
         for waiting in self._answers.values():
             if not waiting.done():
                 waiting.set_exception(SandboxFailed(reason))
+
+
+async def _save_layer(box: ForkBox, layer: int) -> Mapping[str, Any]:
+    """Have the sandbox write its file layer, and keep it; what it told.
+
+    Through a pipe: what a sandbox writes to a memory file itself counts as its own memory, on top of the files.
+    """
+    source, sink = os.pipe2(os.O_CLOEXEC)
+    loop = asyncio.get_running_loop()
+    keeping = loop.run_in_executor(None, _keep, source, layer)
+    try:
+        return await box.pass_layer("save_layer", sink)
+    finally:
+        os.close(sink)
+        await keeping
+
+
+def _keep(source: int, layer: int) -> None:
+    try:
+        while os.splice(source, layer, _SPLICE):
+            pass
+    finally:
+        os.close(source)
+
+
+def _left_behind(told: Mapping[str, Any], *, skip: bool) -> list[str]:
+    """Names of what the agent saw that is neither memory of the environment nor a file."""
+    kinds = told.get("ipc")
+    names = [f"System V {kind}" for kind in ("shm", "msg", "sem") if isinstance(kinds, list) and kind in kinds]
+    if names and not skip:
+        raise _error_of({"error": "unsupported", "message": "; ".join(names)})
+    return names
 
 
 def _home_of(box: ForkBox) -> TemplateProcess:

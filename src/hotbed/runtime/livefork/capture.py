@@ -45,6 +45,7 @@ class Capture:
     vectors: bytes
     manner: Manner
     handles: tuple[Handle, ...]
+    closed: tuple[int, ...] = ()
     skipped: tuple[str, ...] = ()
     digests: Digests = field(default_factory=dict)
 
@@ -57,8 +58,9 @@ def take(tracee: Tracee, witness: Witness, obstacles: list[str], *, skip: bool, 
     pid = tracee.pid
     about = facts.status(pid)
     mappings = maps.read(pid)
-    opened, closed_files = handles.survey(pid)
+    opened, closed_files = handles.survey(pid, int(about["PPid"]))
     problems = [*obstacles, *closed_files, *_shared(mappings), *facts.interval_timers(tracee, about)]
+    problems += facts.lost_folder(pid)
     if problems and not skip:
         raise Unsupported(problems)
     manner = facts.manner_of(tracee, about)
@@ -75,6 +77,7 @@ def take(tracee: Tracee, witness: Witness, obstacles: list[str], *, skip: bool, 
         vectors=tracee.get_vectors(),
         manner=manner,
         handles=opened,
+        closed=handles.closed_streams(pid),
         skipped=tuple(problems),
         digests=dict(digests(pid, kept)) if verify else {},
     )

@@ -124,7 +124,7 @@ def manner_of(tracee: Tracee, about: dict[str, str]) -> Manner:
         alternate_stack=_asked(tracee, "sigaltstack", 0, size=_STACK_SIZE),
         limits=_limits(pid),
         umask=int(about["Umask"], 8),
-        cwd=os.readlink(f"/proc/{pid}/cwd"),
+        cwd="/" if lost_folder(pid) else os.readlink(f"/proc/{pid}/cwd"),
         name=Path(f"/proc/{pid}/comm").read_bytes().rstrip(b"\n"),
         nice=os.getpriority(os.PRIO_PROCESS, pid),
         cpus=frozenset(os.sched_getaffinity(pid)),
@@ -141,6 +141,11 @@ def interval_timers(tracee: Tracee, about: dict[str, str]) -> list[str]:
             if value != bytes(_TIMER_SIZE):
                 found.append(f"an interval timer (setitimer {which})")
     return found
+
+
+def lost_folder(pid: int) -> list[str]:
+    """A name if the working folder has been removed."""
+    return ["a working folder that has been deleted"] if os.readlink(f"/proc/{pid}/cwd").endswith(" (deleted)") else []
 
 
 def _asked(tracee: Tracee, name: str, *arguments: int, after: tuple[int, ...] = (), size: int) -> bytes:

@@ -34,12 +34,13 @@ class Handle:
     like: int | None = None
 
 
-def survey(pid: int) -> tuple[tuple[Handle, ...], tuple[str, ...]]:
-    """What can be opened again, and the names of what cannot."""
+def survey(pid: int, agent: int) -> tuple[tuple[Handle, ...], tuple[str, ...]]:
+    """What can be opened again, and the names of what cannot. `agent` holds the other ends of its standard streams."""
     handles: list[Handle] = []
     problems: list[str] = []
+    streams = _pipes_of(agent)
     for fd in sorted(int(name) for name in os.listdir(f"/proc/{pid}/fd")):
-        found = _look(pid, fd)
+        found = _look(pid, fd, streams)
         if isinstance(found, str):
             problems.append(found)
         elif found is not None:
@@ -47,12 +48,22 @@ def survey(pid: int) -> tuple[tuple[Handle, ...], tuple[str, ...]]:
     return tuple(handles), tuple(problems)
 
 
-def _look(pid: int, fd: int) -> Handle | str | None:
+def closed_streams(pid: int) -> tuple[int, ...]:
+    """The standard streams that it has closed."""
+    return tuple(fd for fd in range(3) if not os.path.lexists(f"/proc/{pid}/fd/{fd}"))
+
+
+def _pipes_of(agent: int) -> set[str]:
+    links = (f"/proc/{agent}/fd/{name}" for name in os.listdir(f"/proc/{agent}/fd"))
+    return {os.readlink(link) for link in links if os.path.lexists(link)}
+
+
+def _look(pid: int, fd: int, streams: set[str]) -> Handle | str | None:
     """A handle, the name of a problem, or nothing where the new sandbox has its own."""
     link = f"/proc/{pid}/fd/{fd}"
     info, name = os.stat(link), os.readlink(link)
     mode = info.st_mode
-    if fd == LANE or (fd in (1, 2) and stat.S_ISFIFO(mode)) or (fd == 0 and name == "/dev/null"):
+    if fd == LANE or (fd in (1, 2) and stat.S_ISFIFO(mode) and name in streams) or (fd == 0 and name == "/dev/null"):
         return None
     if stat.S_ISREG(mode) or stat.S_ISDIR(mode) or name in _DEVICES:
         if name.endswith(" (deleted)") or info.st_nlink == 0:

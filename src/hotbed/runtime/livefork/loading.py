@@ -41,6 +41,8 @@ def load(vessel: Tracee, capture: Capture, *, verify: bool = False) -> dict[str,
     manner = facts.manner_of(vessel, about)
     facts.assume(vessel, manner, capture.manner)
     handles.open_again(vessel, capture.handles)
+    for fd in capture.closed:
+        vessel.call("close", fd)
     if manner.break_at != capture.manner.break_at:
         vessel.call("brk", capture.manner.break_at)
     _lay_out(vessel, capture.mappings)

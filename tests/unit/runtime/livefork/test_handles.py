@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from hotbed.runtime.livefork import handles
@@ -16,7 +17,7 @@ def test_files_are_opened_again_where_they_were(tmp_path: Path) -> None:
     setup = f"f = os.open({str(path)!r}, os.O_RDWR); os.dup2(f, 9); os.lseek(f, 3, 0); os.dup2(os.open('/tmp', 0), 12)"
     look = "print(os.read(9, 2), os.lseek(4, 0, 1), os.readlink('/proc/self/fd/12'))"
     with idle(setup, after=look) as one, idle(after=look) as other:
-        found, problems = handles.survey(one.pid)
+        found, problems = handles.survey(one.pid, os.getpid())
         vessel = stop_idle(other.pid, 3, patience_s=5)
         vessel.begin()
         handles.open_again(vessel, found)
@@ -31,7 +32,7 @@ def test_what_has_no_path_is_named() -> None:
     """Each by its kind and number."""
     setup = "import select, socket; k = [socket.socket(), select.epoll(), os.pipe(), os.memfd_create('m')]"
     with idle(setup) as process:
-        found, problems = handles.survey(process.pid)
+        found, problems = handles.survey(process.pid, os.getpid())
 
         assert found == ()
         assert [problem.split(": ")[1] for problem in problems] == [
