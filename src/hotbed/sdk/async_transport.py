@@ -22,6 +22,7 @@ from hotbed.sdk.exchange import exchange
 from hotbed.sdk.steps import Finish, Open, Opened, Pause, Pull, Push, Read, Revive, Step, Write
 
 if TYPE_CHECKING:
+    from hotbed.sdk.leases import Lease
     from hotbed.sdk.transport import Link
 
 T = TypeVar("T")
@@ -79,6 +80,7 @@ class _Run:
     def __init__(self, link: Link) -> None:
         self._link = link
         self._loop = asyncio.get_running_loop()
+        self._lease: Lease | None = None
         self._socket: socket.socket | None = None
 
     async def perform(self, step: Step) -> Any:
@@ -100,7 +102,7 @@ class _Run:
             return await self._push(step)
         if isinstance(step, Pause):
             return await asyncio.sleep(step.seconds)
-        return await asyncio.to_thread(self._link.revive)
+        return await asyncio.to_thread(self._link.revive, self._lease)
 
     async def _push(self, step: Push) -> None:
         """Disks block; memory and callbacks belong on the loop."""
@@ -117,10 +119,12 @@ class _Run:
     async def _open(self, step: Open) -> Opened:
         self.drop()
         link = self._link
+        self._lease = link.lease
         if step.leased and not link.has_lease():
             headers = await asyncio.to_thread(link.headers, leased=True)
         else:
             headers = link.headers(leased=step.leased)
+        self._lease = link.lease
         self._socket = None if step.fresh else link.pool.take()
         reused = self._socket is not None
         if self._socket is None:

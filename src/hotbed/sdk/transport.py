@@ -102,15 +102,25 @@ class Link:
                 lease = self._lease = take_lease(self.address, self._headers, LEASE_TIMEOUT_S)
             return lease
 
-    def revive(self) -> bool:
-        """Bring a local node back. False when that is not ours to do; raises why it could not."""
+    @property
+    def lease(self) -> Lease | None:
+        """The lease as it was last seen."""
+        return self._lease
+
+    def revive(self, seen: Lease | None) -> bool:
+        """Bring a local node back, for a call that had `seen` that lease.
+
+        Of many threads that miss a node, one is the first to hold a lease on the next: the others must not end it.
+        False when that is not ours to do; raises why it could not.
+        """
         if self._revive is None or self._closed:
             return False
         self.address = self._revive()
         with self._lock:
-            lease, self._lease = self._lease, None
-        if lease is not None:
-            lease.forget()
+            lease = self._lease if self._lease is seen else None
+            if lease is not None:
+                self._lease = None
+                lease.forget()
         self.pool.forget()
         return True
 
@@ -178,6 +188,7 @@ class _Driver:
 
     def __init__(self, link: Link) -> None:
         self._link = link
+        self._lease: Lease | None = None
         self._socket: socket.socket | None = None
 
     def perform(self, step: Step) -> Any:
@@ -201,7 +212,7 @@ class _Driver:
             return step.sink.write(step.data)
         if isinstance(step, Pause):
             return time.sleep(step.seconds)
-        return self._link.revive()
+        return self._link.revive(self._lease)
 
     @property
     def _connection(self) -> socket.socket:
@@ -211,7 +222,9 @@ class _Driver:
     def _open(self, step: Open) -> Opened:
         self.drop()
         link = self._link
+        self._lease = link.lease
         headers = link.headers(leased=step.leased)
+        self._lease = link.lease
         self._socket = None if step.fresh else link.pool.take()
         reused = self._socket is not None
         if self._socket is None:

@@ -165,6 +165,19 @@ def test_dead_local_node_is_revived(script: Script) -> None:
     made.close()
 
 
+def test_reviving_leaves_alone_what_another_thread_holds_since(script: Script) -> None:
+    """All threads miss a dead node; the first of them may have made something on the next already."""
+    node = script(grant, grant)
+    made = link(node, revive=lambda: Address(unix_path=node.path))
+    first = made.hold()
+
+    assert made.revive(None)
+    assert made.hold() is first
+    assert made.revive(first)
+    assert made.hold() is not first
+    made.close()
+
+
 def test_key_and_lease_travel_as_headers(script: Script) -> None:
     """The key on every call, the lease where something is made."""
     seen: list[bytes] = []
