@@ -15,7 +15,7 @@ import sys
 import time
 from pathlib import Path
 
-from benchmarks import engine, livefork, memory, pools, rollouts, threads
+from benchmarks import engine, grading, livefork, memory, pools, rollouts, threads
 from benchmarks.rows import Row, best_of, table
 
 SUITES = {
@@ -24,6 +24,7 @@ SUITES = {
     "threads": threads,
     "memory": memory,
     "pools": pools,
+    "grading": grading,
     "livefork": livefork,
 }
 #: Not best of anything: what is measured does not depend on who else runs.

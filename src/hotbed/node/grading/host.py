@@ -72,19 +72,20 @@ class Lanes:
     """The CPUs, and how many judges work on each.
 
     A judge and its candidates that share a CPU halve the cost of a call, and cannot use another CPU that is idle. So
-    they share one only when there are no idle ones to use.
+    several candidates share one only when there are no idle ones to use; a single one waits while its judge works.
     """
 
     def __init__(self, cpus: Iterable[int]) -> None:
         self._busy = {cpu: 0 for cpu in cpus}
 
     @contextmanager
-    def taken(self) -> Iterator[int | None]:
+    def taken(self, candidates: int) -> Iterator[int | None]:
         """The CPU for one more judge and its candidates; None for any."""
         cpu = min(self._busy, key=lambda each: self._busy[each])
         self._busy[cpu] += 1
         try:
-            yield cpu if sum(self._busy.values()) >= len(self._busy) > 1 else None
+            shared = candidates == 1 or sum(self._busy.values()) >= len(self._busy)
+            yield cpu if shared and len(self._busy) > 1 else None
         finally:
             self._busy[cpu] -= 1
 

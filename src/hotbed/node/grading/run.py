@@ -138,7 +138,7 @@ class GroupRun:
         async def on_result(index: int, result: GradeResult) -> None:
             await take(by_index[index], result)
 
-        with self._lanes.taken() as cpu:
+        with self._lanes.taken(len(members)) as cpu:
             config = {} if cpu is None else protocol.program_config(0, [cpu])
             host = replace(self._host, program_config=config)
             await judge_sealed(host, spec, members, judge_seed=self._plan.judge_seed, on_result=on_result)
