@@ -54,8 +54,13 @@ def closed_streams(pid: int) -> tuple[int, ...]:
 
 
 def _pipes_of(agent: int) -> set[str]:
-    links = (f"/proc/{agent}/fd/{name}" for name in os.listdir(f"/proc/{agent}/fd"))
-    return {os.readlink(link) for link in links if os.path.lexists(link)}
+    found = set()
+    for name in os.listdir(f"/proc/{agent}/fd"):
+        try:
+            found.add(os.readlink(f"/proc/{agent}/fd/{name}"))
+        except FileNotFoundError:  # the agent is not stopped
+            continue
+    return found
 
 
 def _look(pid: int, fd: int, streams: set[str]) -> Handle | str | None:
