@@ -77,16 +77,18 @@ class Conversation:
         self.check_open()
         name = name or self.new_name()
         answer = self.expect(name)
+        timer = self._loop.call_later(timeout_s, _expire, answer)
         found: Answer | None = None
         try:
             await self._send({**header, "id": name}, body, fds, timeout_s)
             if on_sent is not None:
                 on_sent()
-            found = await asyncio.wait_for(answer, timeout_s)
+            found = await answer
         except asyncio.TimeoutError:
             self.fail(SandboxFailed(f"{self._whose} gave no answer to {header['op']} for {timeout_s:.0f} s"))
             raise self.failure or SandboxGone() from None
         finally:
+            timer.cancel()
             self.forget(name)
             if found is None:
                 _drop(answer)
@@ -184,6 +186,11 @@ def only(fds: list[int]) -> int:
     if len(fds) != 1:
         raise FrameError(f"{len(fds)} descriptors where one was due")
     return fds[0]
+
+
+def _expire(answer: asyncio.Future[Answer]) -> None:
+    if not answer.done():
+        answer.set_exception(asyncio.TimeoutError())
 
 
 def _drop(answer: asyncio.Future[Answer]) -> None:

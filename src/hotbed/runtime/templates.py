@@ -17,6 +17,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import msgspec
+
 from hotbed.errors import TemplateFailed
 from hotbed.guest import frames, kernel
 
@@ -27,6 +29,7 @@ _BATCH_BYTES = 48 << 10
 _BATCH_FDS = 200
 _LOG_TAIL = 4000
 _ONE_FD = socket.CMSG_SPACE(4)
+_encode = msgspec.json.Encoder().encode
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -164,7 +167,7 @@ class TemplateProcess:
     def _send_batch(self, batch: Sequence[Spawn]) -> bool:
         """Whether it went out; False to try again. A broken channel ends the template."""
         boxes = [{"id": order.id, "fds": len(order.fds), **order.header} for order in batch]
-        data = json.dumps({"op": "fork", "boxes": boxes}).encode()
+        data = _encode({"op": "fork", "boxes": boxes})
         try:
             socket.send_fds(self._control, [data], [fd for order in batch for fd in order.fds])
         except (BlockingIOError, InterruptedError):
@@ -184,7 +187,7 @@ class TemplateProcess:
             if not data:
                 self._end("it exited")
                 return
-            message = json.loads(data)
+            message = _decoded(data)
             if message["op"] == "witness":
                 self._on_witness(frames.unpack_fds(ancillary))
             else:
@@ -235,7 +238,6 @@ class TemplateProcess:
             on_end(Ended(status=None, reason=f"its template has ended: {reason}"))
         os.close(self._log_fd)
 
-
     def _end_witness(self) -> None:
         if self._witness is None:
             return
@@ -245,6 +247,13 @@ class TemplateProcess:
             self._witness.set_exception(TemplateFailed("the template has ended"))
             self._witness.exception()  # also when nobody waits for it
         self._witness = None
+
+
+def _decoded(data: bytes) -> Any:
+    try:
+        return msgspec.json.decode(data)
+    except msgspec.DecodeError:
+        return json.loads(data)  # lone surrogates: a traceback may hold what a file name held
 
 
 def describe_status(status: int) -> str:

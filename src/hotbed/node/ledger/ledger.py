@@ -1,7 +1,8 @@
 """The ledger as the node uses it: a note on the hot path, a writer thread behind it, readers beside it.
 
 `note` appends the entry to the spool and queues it; when it returns, the entry outlives this process, so whatever was
-answered to a client is in the ledger. The writer commits what has queued up in one transaction. When the disk refuses,
+answered to a client is in the ledger. The writer lets a little queue up, unless somebody wants to read, and commits it
+in one transaction: a wake-up and a commit for each rollout would take time from the next one. When the disk refuses,
 work goes on and the loss is counted and shown (`lost` in the statistics, an error in the log): a full disk must not
 stop a training run, and must not go unseen either.
 """
@@ -33,6 +34,7 @@ T = TypeVar("T")
 log = logging.getLogger(__name__)
 
 _BATCH = 512
+_GATHER_S = 0.05
 _RETAIN_EVERY_S = 300.0
 _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(Entry).decode
@@ -57,6 +59,7 @@ class Ledger:
         self._place = SpoolPlace.make(home / "spool")
         self._spool = Spool(self._place.directory)
         self._queue: queue.SimpleQueue[tuple[int, Entry] | threading.Event | None] = queue.SimpleQueue()
+        self._wanted = threading.Event()  # somebody waits for what has queued up
         self._reader = Store(self._path)
         self._lock = threading.Lock()
         self.lost = 0
@@ -82,6 +85,7 @@ class Ledger:
         """Wait until all that was noted is committed."""
         done = threading.Event()
         self._queue.put(done)
+        self._wanted.set()
         done.wait(timeout=60.0)
 
     def stats(self) -> dict[str, Any]:
@@ -92,6 +96,7 @@ class Ledger:
         """Commit what is queued and close. Idempotent."""
         if self._thread.is_alive():
             self._queue.put(None)
+            self._wanted.set()
             self._thread.join(timeout=60.0)
             self._spool.close()
             self._place.leave()
@@ -116,10 +121,12 @@ class Ledger:
         """What has queued up: entries, those who wait for them, and whether to go on."""
         batch: list[tuple[int, Entry]] = []
         item = self._queue.get()
+        self._wanted.wait(_GATHER_S)
         while True:
             if item is None:
                 return batch, [], False
             if isinstance(item, threading.Event):
+                self._wanted.clear()
                 return batch, [item], True
             batch.append(item)
             if len(batch) >= _BATCH or self._queue.empty():
