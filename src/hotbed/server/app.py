@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from functools import partial
+
+from starlette.requests import Request
 from starlette.routing import Route as AsgiRoute
 from starlette.routing import Router
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -13,8 +16,8 @@ from hotbed.node.tenants import Tenants
 from hotbed.server.admission import admit
 from hotbed.server.door import Door
 from hotbed.server.errors import error_response
-from hotbed.server.operation import Handler, Operation
-from hotbed.server.published import refusing
+from hotbed.server.operation import Handler, Operation, drain
+from hotbed.server.published import json_object, refusing
 from hotbed.server.routes import (
     catalog,
     daemon,
@@ -81,8 +84,9 @@ def make_app(node: Node) -> ASGIApp:
     for route, handler in HANDLERS:
         operation = Operation(route, handler, node, admit=admit, watched=route.name in WATCHED)
         by_path.setdefault(route.path, {})[route.method] = operation
+    published = partial(Operation, node=node, admit=admit_published, decode=json_object)
     for route, handler, watched in daemon.HANDLERS:
-        operation = Operation(route, handler, node, admit=admit_published, watched=watched, refuse=daemon.refuse)
+        operation = published(route, handler, watched=watched, refuse=daemon.refuse)
         by_path.setdefault(route.path, {})[route.method] = operation
     return router(by_path, default=unknown_path)
 
@@ -91,8 +95,9 @@ def make_gateway(node: Node, own: ASGIApp) -> ASGIApp:
     """What a published gateway client is served: its own paths in its words, and everything else in ours."""
     refuse = refusing(collimate.GATEWAY_CODES, collimate.SANDBOX)
     by_path: dict[str, dict[str, Operation]] = {}
+    published = partial(Operation, node=node, admit=admit_published, decode=json_object)
     for route, handler, watched in (*gateways.HANDLERS, *catalog.HANDLERS):
-        operation = Operation(route, handler, node, admit=admit_published, watched=watched, refuse=refuse)
+        operation = published(route, handler, watched=watched, refuse=refuse)
         by_path.setdefault(route.path, {})[route.method] = operation
     return router(by_path, default=own)
 
@@ -124,6 +129,7 @@ class Methods:
         response = error_response(refusal)
         response.status_code = 405
         response.headers["allow"] = allowed
+        await drain(Request(scope, receive))
         await response(scope, receive, send)
 
 
@@ -132,4 +138,5 @@ async def unknown_path(scope: Scope, receive: Receive, send: Send) -> None:
     if scope["type"] != "http":
         raise Error(f"this server does not speak {scope['type']}")
     refusal = NotFound(f"nothing is served at {scope['path'][:128]!r}", hint="the paths are in docs/reference/http.md")
+    await drain(Request(scope, receive))
     await error_response(refusal)(scope, receive, send)

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import logging
 
+from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -21,7 +22,7 @@ from hotbed.errors import Error, Unauthorized
 from hotbed.node.keys.keyring import Keyring
 from hotbed.node.tenants import Caller, Tenants
 from hotbed.server.errors import error_response
-from hotbed.server.operation import CALLER
+from hotbed.server.operation import CALLER, drain
 from hotbed.wire.routes import API_HEADER
 
 HERE = b'{"status":"ok"}'
@@ -47,6 +48,7 @@ class Door:
         try:
             caller = self._caller(key)
         except Error as error:
+            await drain(Request(scope, receive))
             return await _refusal(scope, key, error)(scope, receive, send)
         if caller is not None:
             scope[CALLER] = caller

@@ -7,6 +7,7 @@ ended by their lease.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from typing import Any
@@ -25,6 +26,7 @@ from hotbed.server.errors import error_response
 from hotbed.wire.routes import LEASE_HEADER, Route
 
 BODY_LIMIT = 64 << 20
+DRAIN_S = 5.0
 CALLER = "hotbed.caller"  # in the scope, put there by the door of a listener that asks for keys
 
 _encode = msgspec.json.Encoder().encode
@@ -59,6 +61,7 @@ class Call:
 
 Handler = Callable[[Node, Call], Coroutine[Any, Any, Any]]
 Admit = Callable[[Node, Route, Call], Coroutine[Any, Any, Call]]
+Decode = Callable[[bytes], Any]
 Refuse = Callable[[Exception, "Caller | None"], Response]
 
 
@@ -79,6 +82,7 @@ class Operation:
         admit: Admit,
         watched: bool = False,
         refuse: Refuse = refuse_plainly,
+        decode: Decode | None = None,
     ) -> None:
         self.route = route
         self._handler = handler
@@ -86,7 +90,9 @@ class Operation:
         self._admit = admit
         self._watched = watched
         self._refuse = refuse
-        self._decode = msgspec.json.Decoder(route.request).decode if route.request is not None else None
+        if route.request is not None:
+            decode = msgspec.json.Decoder(route.request).decode
+        self._decode = decode
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope, receive)
@@ -97,6 +103,7 @@ class Operation:
             return
         except Exception as failure:  # noqa: BLE001  the request boundary: every failure becomes an answer
             response = self._refuse(failure, caller)
+            await drain(request)
         await response(scope, receive, send)
 
     async def _respond(self, request: Request, caller: Caller | None) -> Response:
@@ -128,6 +135,25 @@ async def read_body(request: Request, limit: int = BODY_LIMIT) -> bytes:
             raise _too_large(limit)
         chunks.append(chunk)
     return b"".join(chunks)
+
+
+async def drain(request: Request) -> None:
+    """Read what is left of a body before it is answered: who still writes it would find the connection closed instead.
+
+    For so long and so much only; who sends more than that is not waiting for the answer.
+    """
+    try:
+        await asyncio.wait_for(_rest(request), DRAIN_S)
+    except (RuntimeError, ClientDisconnect, asyncio.TimeoutError):
+        return  # it was read already, or nobody is there
+
+
+async def _rest(request: Request) -> None:
+    size = 0
+    async for chunk in request.stream():
+        size += len(chunk)
+        if size > BODY_LIMIT:
+            return
 
 
 def _too_large(limit: int) -> TooLarge:

@@ -19,7 +19,7 @@ from starlette.responses import Response
 from hotbed.errors import Error, InvalidRequest, QuotaExceeded
 from hotbed.node.tenants import Caller
 from hotbed.server.errors import as_error
-from hotbed.server.operation import Call, Refuse, read_body
+from hotbed.server.operation import Call, Refuse
 from hotbed.wire import collimate
 from hotbed.wire.routes import Route
 
@@ -42,9 +42,8 @@ def route(method: str, path: str, status: int = 200) -> Route:
     return Route(name=f"{method} {path}", method=method, path=path, status=status)
 
 
-async def json_object(call: Call) -> dict[str, Any]:
-    """The body as a JSON object; no body is an empty one. Half a surrogate pair is text, as it is to the client."""
-    raw = await read_body(call.request)
+def json_object(raw: bytes) -> dict[str, Any]:
+    """A body as a JSON object; no body is an empty one. Half a surrogate pair is text, as it is to the client."""
     try:
         body = json.loads(raw or b"{}")
     except ValueError as error:

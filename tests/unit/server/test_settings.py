@@ -42,7 +42,7 @@ def test_the_environment_is_text_and_the_settings_are_not() -> None:
         ({"port": 70_000}, "port"),
         ({"linger_s": -1.0}, "linger_s"),
         ({"backend": "docker"}, "fork or fake"),
-        ({"port": 80, "host": "0.0.0.0"}, "run anything"),
+        ({"port": 80, "host": "0.0.0.0"}, "without TLS"),
     ],
 )
 def test_a_setting_that_makes_no_sense_is_refused(flags: dict[str, Any], message: str) -> None:

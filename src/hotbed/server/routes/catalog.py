@@ -20,7 +20,7 @@ from hotbed.node.templates import HOST_IMAGE
 from hotbed.node.tenants import TEMPLATE_MARK
 from hotbed.server.admission import named_template
 from hotbed.server.operation import Call, Handler
-from hotbed.server.published import json_object, route
+from hotbed.server.published import route
 from hotbed.server.routes.templates import is_seen
 from hotbed.server.tenancy import own_lease
 from hotbed.wire.checks import require
@@ -52,7 +52,7 @@ async def get(node: Node, call: Call) -> dict[str, Any]:
 
 async def create(node: Node, call: Call) -> dict[str, Any]:
     """Bake one. The same name and content again is the same template."""
-    body = await json_object(call)
+    body = call.body
     request = _baking(node, body)
     if call.tenant is not None:
         request = named_template(node, request, call.tenant)
@@ -83,7 +83,7 @@ async def delete(node: Node, call: Call) -> dict[str, Any]:
 async def expect(node: Node, call: Call) -> dict[str, Any]:
     """Take note of how many are wanted, under the tier's limit."""
     row = _own(node, call)
-    width = (await json_object(call)).get("width")
+    width = call.body.get("width")
     node.templates.widths[row.name] = _width(call, width)
     return {"id": row.id, "expected_width": node.templates.widths[row.name]}
 

@@ -12,7 +12,7 @@ from hotbed.node.node import Node
 from hotbed.node.rollouts import run_rollout
 from hotbed.node.sessions import Session
 from hotbed.server.operation import Call, Handler
-from hotbed.server.published import Refused, json_object, refusing, route, session_id
+from hotbed.server.published import Refused, refusing, route, session_id
 from hotbed.server.routes.node import health
 from hotbed.server.tenancy import own_lease, own_template
 from hotbed.wire import collimate
@@ -29,7 +29,7 @@ async def listing(node: Node, call: Call) -> list[dict[str, Any]]:
 
 async def create(node: Node, call: Call) -> dict[str, Any]:
     """Fork one."""
-    body = await json_object(call)
+    body = call.body
     require_template(body)
     request = own_template(node, call, collimate.create_request(body, template_field="template_id"))
     return collimate.session_created(await node.create_sandbox(request, own_lease(call)))
@@ -43,13 +43,13 @@ async def get(node: Node, call: Call) -> dict[str, Any]:
 async def run_in_session(node: Node, call: Call) -> dict[str, Any]:
     """One exec. A session that ends under it answers `session_gone`."""
     session = find(node, call)
-    request = collimate.exec_request(await json_object(call))
+    request = collimate.exec_request(call.body)
     return collimate.exec_answer(await node.exec(session.id, request), timeout_s=request.timeout_seconds)
 
 
 async def run_once(node: Node, call: Call) -> dict[str, Any]:
     """Fork, run once, discard."""
-    body = await json_object(call)
+    body = call.body
     require_template(body)
     request = own_template(node, call, collimate.rollout_request(body))
     return collimate.exec_answer(await run_rollout(node, request, own_lease(call)), timeout_s=request.timeout_seconds)

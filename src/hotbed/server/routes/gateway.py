@@ -15,7 +15,7 @@ from hotbed.node import replays
 from hotbed.node.node import Node
 from hotbed.node.sessions import Session
 from hotbed.server.operation import Call, Handler
-from hotbed.server.published import json_object, route, session_id
+from hotbed.server.published import route, session_id
 from hotbed.server.tenancy import own_lease, own_template
 from hotbed.wire import collimate
 from hotbed.wire.checks import require
@@ -28,7 +28,7 @@ FORK_LIMIT = 64
 
 async def create(node: Node, call: Call) -> dict[str, Any]:
     """Fork one."""
-    request = collimate.create_request(await json_object(call), template_field="template")
+    request = collimate.create_request(call.body, template_field="template")
     request = own_template(node, call, request)
     return collimate.sandbox_created(await node.create_sandbox(request, own_lease(call)))
 
@@ -46,7 +46,7 @@ async def get(node: Node, call: Call) -> dict[str, Any]:
 async def run_in_sandbox(node: Node, call: Call) -> dict[str, Any]:
     """One exec."""
     session = find(node, call)
-    request = collimate.exec_request(await json_object(call))
+    request = collimate.exec_request(call.body)
     return collimate.exec_answer(await node.exec(session.id, request), timeout_s=request.timeout_seconds)
 
 
@@ -62,7 +62,7 @@ async def delete(node: Node, call: Call) -> dict[str, Any]:
 async def fork(node: Node, call: Call) -> dict[str, Any]:
     """Refused: the pools of this node fork environments, its plain sandboxes cannot be forked yet."""
     find(node, call)
-    body = await json_object(call)
+    body = call.body
     count, labels = body.get("count", 1), body.get("labels")
     most = call.tenant.tier.fork if call.tenant is not None else FORK_LIMIT
     require(isinstance(count, int) and not isinstance(count, bool) and count >= 1, "count must be at least 1")
@@ -82,7 +82,7 @@ async def suspend(node: Node, call: Call) -> dict[str, Any]:
 async def connect_url(node: Node, call: Call) -> dict[str, Any]:
     """Refused."""
     find(node, call)
-    body = await json_object(call)
+    body = call.body
     port = body.get("port")
     require(isinstance(port, int) and 1 <= port <= 65535, f"port must be 1 to 65535, not {port!r}")
     raise NotSupported("sandboxes of this node expose no ports", hint="talk to what runs inside through exec")

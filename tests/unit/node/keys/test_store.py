@@ -1,0 +1,80 @@
+"""Keys in SQLite."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from hotbed.errors import Error, InvalidRequest, NotFound
+from hotbed.node.keys.key import Key, new_secret
+from hotbed.node.keys.store import KeyStore
+
+SCOPES = frozenset({"run", "read"})
+
+
+def test_what_is_kept_comes_back_and_the_secret_is_not_there(tmp_path: Path) -> None:
+    """Neither in the database nor in its log."""
+    key, secret = Key(tenant="acme", tier="pro", scopes=SCOPES, label="trainer", expires_at=9e9), new_secret()
+    store = KeyStore(tmp_path)
+    store.add(key, secret)
+    [(found, digest)] = store.all()
+    store.close()
+
+    assert found == key
+    assert all(secret.encode() not in file.read_bytes() for file in tmp_path.iterdir())
+    assert len(digest) == 32
+    assert all(file.stat().st_mode & 0o077 == 0 for file in tmp_path.iterdir())
+
+
+def test_the_pepper_is_made_once(tmp_path: Path) -> None:
+    """A second one would make every key useless."""
+    first, second = KeyStore(tmp_path), KeyStore(tmp_path)
+
+    assert first.pepper == second.pepper
+
+    first.close()
+    second.close()
+    (tmp_path / "keys.pepper").write_bytes(b"short")
+    with pytest.raises(InvalidRequest, match="backup"):
+        KeyStore(tmp_path)
+
+
+def test_revoking_is_for_good_and_idempotent(tmp_path: Path) -> None:
+    """The first time counts."""
+    store = KeyStore(tmp_path)
+    key = Key(tenant="acme", tier="pro", scopes=SCOPES)
+    store.add(key, new_secret())
+
+    first = store.revoke(key.id).revoked_at
+
+    assert first is not None
+    assert store.revoke(key.id).revoked_at == first
+    with pytest.raises(NotFound):
+        store.revoke("nope")
+    store.close()
+
+
+def test_a_tenant_has_one_tier_at_a_time(tmp_path: Path) -> None:
+    """Else its limits would depend on which of its keys came last."""
+    store = KeyStore(tmp_path)
+    key = Key(tenant="acme", tier="pro", scopes=SCOPES)
+    store.add(key, new_secret())
+    other = Key(tenant="acme", tier="demo", scopes=SCOPES)
+    with pytest.raises(InvalidRequest, match="tier pro"):
+        store.add(other, new_secret())
+
+    store.revoke(key.id)
+    store.add(other, new_secret())
+
+    store.close()
+
+
+def test_a_newer_database_is_refused(tmp_path: Path) -> None:
+    """Not guessed at."""
+    store = KeyStore(tmp_path)
+    store._db.execute("PRAGMA user_version = 99")
+    store.close()
+
+    with pytest.raises(Error, match="newer"):
+        KeyStore(tmp_path)
