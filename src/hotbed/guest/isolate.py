@@ -37,6 +37,7 @@ _PROC_FLAGS = _QUIET | kernel.MS_NOEXEC
 _FILTER = kernel.Filter(filters.sandbox_filter())
 _OVERLAY = f"lowerdir={SKELETON},upperdir={SCRATCH}/u,workdir={SCRATCH}/w,userxattr"
 _MIB = 1 << 20
+_ROOM = 8
 
 
 class Failed(Exception):
@@ -153,15 +154,22 @@ def tell(agent: int, reason: Optional[BaseException], message: str) -> None:
 
 
 def rlimits(box: Dict[str, Any]) -> List[Tuple[int, int]]:
-    """The resource limits of a sandbox. RLIMIT_DATA stands in where there is no memory cgroup."""
+    """The resource limits of a sandbox.
+
+    Where a cgroup counts processes it must be the one to refuse, for it also counts its refusals: that is how a program
+    that ran into the limit is told from one that failed. Where there is no memory cgroup, RLIMIT_DATA stands in, and
+    RLIMIT_FSIZE for what no process's memory shows: a file of memfd_create is on no disk with a quota.
+    """
     limits = box["limits"]
+    room = _ROOM if "pids" in box.get("events", ()) else 0
     found = [
         (resource.RLIMIT_NOFILE, limits["open_files"]),
-        (resource.RLIMIT_NPROC, limits["pids"]),
+        (resource.RLIMIT_NPROC, limits["pids"] + room),
         (resource.RLIMIT_CORE, 0),
     ]
     if box.get("limit_data"):
-        found.append((resource.RLIMIT_DATA, limits["memory_mib"] * _MIB))
+        size = limits["memory_mib"] * _MIB
+        found += [(resource.RLIMIT_DATA, size), (resource.RLIMIT_FSIZE, size)]
     return found
 
 

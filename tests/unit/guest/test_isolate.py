@@ -24,9 +24,18 @@ def test_limits_become_rlimits() -> None:
     ]
 
 
+def test_a_cgroup_that_counts_processes_is_the_first_to_refuse() -> None:
+    """An rlimit as low would refuse before it, and nothing would have been counted."""
+    found = dict(isolate.rlimits({"limits": LIMITS, "events": ["memory", "pids"]}))
+
+    assert found[resource.RLIMIT_NPROC] > LIMITS["pids"]
+
+
 def test_data_is_limited_where_no_cgroup_counts_memory() -> None:
-    """Per process, which is less than a promise and more than nothing."""
-    assert (resource.RLIMIT_DATA, 64 << 20) in isolate.rlimits({"limits": LIMITS, "limit_data": True})
+    """Per process, which is less than a promise and more than nothing; and so are files in memory."""
+    found = dict(isolate.rlimits({"limits": LIMITS, "limit_data": True}))
+
+    assert found[resource.RLIMIT_DATA] == found[resource.RLIMIT_FSIZE] == 64 << 20
 
 
 @pytest.mark.parametrize("error", [OSError(1, "refused"), ValueError("no such limit"), OverflowError("too large")])

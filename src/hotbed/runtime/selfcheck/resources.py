@@ -58,6 +58,8 @@ async def fork_bomb_contained(bench: Bench) -> None:
     counted = await bench.code(_FORKS, pids=32)
     hold(counted.stdout.split()[1:] == [b"11"], f"forking ended with {counted.stdout!r} {counted.status}")
     hold(int(counted.stdout.split()[0]) < 32, f"{counted.stdout!r} processes at a limit of 32")
+    named = await bench.code(_FORKS.replace("os._exit(0)", "raise"), pids=32)
+    hold(named.status == "pids", f"a program without room for a process ended as {named.status}")
     async with bench.box(pids=32) as box:
         began = time.monotonic()
         bomb = await shell_in(box, "bomb() { bomb & bomb; }; bomb", timeout_s=1.5)
