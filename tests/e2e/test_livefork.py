@@ -175,7 +175,9 @@ def test_a_long_chain_of_copies_of_copies() -> None:
         assert await current.run("R = len(open('/workspace/log').readlines())") == CHAIN
         levels = await current.run("R = [l.split()[1:] for l in open('/proc/self/status') if l.startswith('NSpid')]")
         assert levels == [["2"]]
-        assert forkable.backend.stats()["boxes"] == 1
+        await forkable.template.vessels.wait_parked()
+        stats = forkable.backend.stats()
+        assert stats["boxes"] == 1 + stats["vessels"]
         assert len(forkable.livefork) == 0
 
     run_with(chain)

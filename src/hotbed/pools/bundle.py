@@ -24,6 +24,9 @@ ENV_HOME = "/env"
 ENTRY = f"{ENV_HOME}/env.py"
 PROGRAM = "env_server"
 _PACKAGES_HOME = "/opt/packages"
+# Numeric libraries start a thread for each of the host's CPUs unless told otherwise: more than a worker's share, and
+# threads are what a copy of an environment cannot take along.
+_ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS"), "1")
 _PRELOAD_MODULE = "hotbed.guest.env_preload"
 
 
@@ -54,7 +57,7 @@ def derive(base: TemplateSpec, bundle: EnvBundle, *, mode: Literal["default", "b
         "modules": list(bundle.modules),
         "env": ENTRY if mode == "boltz" else None,
     }
-    env = {**dict(base.env), "PYTHONPATH": ":".join(path), env_preload.VARIABLE: json.dumps(plan)}
+    env = {**_ONE_THREAD, **dict(base.env), "PYTHONPATH": ":".join(path), env_preload.VARIABLE: json.dumps(plan)}
     return replace(
         base,
         name=f"{base.name[:40]}-{'boltz' if mode == 'boltz' else 'env'}-{bundle.digest[:12]}",
