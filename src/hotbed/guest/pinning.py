@@ -17,16 +17,19 @@ from __future__ import annotations
 import ctypes
 import errno
 import os
+import platform
 import socket
 import struct
 import sys
-from typing import Dict, NamedTuple
+from typing import Dict, NamedTuple, Tuple
 
 from . import kernel, pinfilter
 
 CHECK_BYTES = 32
 ENTROPY_BYTES = 32
-ADDRESSES, HASHES = 1, 2  # facts: no address space randomization; the interpreter's hash seed was given to it
+# Facts: no address space randomization; the interpreter's hash seed was given to it; its C library asks the vDSO first.
+ADDRESSES, HASHES, VDSO = 1, 2, 4
+_ASKS_VDSO = (2, 41)  # the first glibc that does
 HELLO = struct.Struct("IB")  # what comes with the listener: the process's own number, and the facts
 _NR_PERSONALITY = 135
 _NO_RANDOMIZATION = 0x0040000  # ADDR_NO_RANDOMIZE
@@ -34,6 +37,9 @@ _QUERY = 0xFFFFFFFF
 _SET_MODE_FILTER = 1
 _NEW_LISTENER = 8
 _WAIT_KILLABLE = 32  # Linux 5.19: a signal must not make a call that was already answered start again
+
+
+_install = kernel.call  # by a name of its own, so that a rehearsal can leave this step out (see `warming`)
 
 
 class NotPinned(Exception):
@@ -59,7 +65,7 @@ class Filter:
     def install(self) -> int:
         """Put it on this thread for good; the listener's descriptor."""
         try:
-            return kernel.call(kernel.NR_SECCOMP, _SET_MODE_FILTER, self._flags, self._prog)
+            return _install(kernel.NR_SECCOMP, _SET_MODE_FILTER, self._flags, self._prog)
         except OSError as error:
             if error.errno != errno.EINVAL or self._flags == _NEW_LISTENER:
                 raise
@@ -73,6 +79,8 @@ class Pinning:
     def __init__(self) -> None:
         self._filters = {level: Filter(level) for level in ("rng", "full")}
         self._facts = 0 if sys.flags.hash_randomization else HASHES
+        if asks_vdso(platform.libc_ver()):
+            self._facts |= VDSO
         if kernel.SUPPORTED and kernel.call(_NR_PERSONALITY, _QUERY) & _NO_RANDOMIZATION:
             self._facts |= ADDRESSES
 
@@ -96,3 +104,12 @@ class Pinning:
             raise NotPinned(str(error)) from None
         entropy = draw[CHECK_BYTES:]
         return Pinned(entropy, {"PYTHONHASHSEED": str(struct.unpack("I", entropy[:4])[0])})
+
+
+def asks_vdso(libc: Tuple[str, str]) -> bool:
+    """Whether getrandom of this C library may be answered without a system call. In doubt it may."""
+    name, version = libc
+    try:
+        return name != "glibc" or tuple(map(int, version.split(".")[:2])) >= _ASKS_VDSO
+    except ValueError:
+        return True

@@ -87,7 +87,8 @@ def run(work: Work, stdio: Stdio, log: Optional[OrderLog], channel: Optional[int
 def pin(work: Work, channel: int) -> Work:
     """Make this process reproducible before anything else. A command is exec-ed right away."""
     forkhooks.release()  # what hooks draw is not the program's: a spare may have run them already
-    pinned = _PINNING.enter(socket.socket(fileno=channel), work.pin or "rng")
+    sock = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET, 0, channel)
+    pinned = _PINNING.enter(sock, work.pin or "rng")
     env = {**pinned.env, **work.env}
     if work.argv:
         spawn.replace(work.argv, {**os.environ, **env})

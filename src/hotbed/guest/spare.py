@@ -109,7 +109,7 @@ def read(agent: int, size: int) -> bytes:
 
 def receive_fd(agent: int) -> int:
     """The channel that comes with a pinned request."""
-    sock = socket.socket(fileno=agent)
+    sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM, 0, agent)
     _, ancillary, _, _ = sock.recvmsg(1, _FDS_ROOM, socket.MSG_CMSG_CLOEXEC)
     sock.detach()
     return frames.unpack_fds(ancillary)[0]
@@ -136,7 +136,7 @@ def hand_over(spare: Spare, work: Work, channel: Optional[int] = None) -> bool:
 
 def send_fd(order: int, channel: int) -> None:
     """Let a descriptor follow the request."""
-    sock = socket.socket(fileno=order)
+    sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM, 0, order)
     try:
         sock.sendmsg([b"\0"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, channel.to_bytes(4, sys.byteorder))])
     finally:

@@ -18,7 +18,7 @@ import sys
 from contextlib import contextmanager
 from typing import Any, Callable, Iterator
 
-from . import child, execs, runner
+from . import child, execs, pinning, runner
 from .capture import pipes
 from .frames import Connection, pack
 from .orderlog import OrderLog
@@ -85,6 +85,8 @@ def already_run() -> Spare:
 def rehearse_runner(stdio: Stdio, rounds: int) -> None:
     """Run programs in this process, output to /dev/null, and put back what they changed."""
     with _steps_left_out(), _descriptors_kept() as null, _interpreter_kept():
+        for _ in range(rounds if rounds > 1 else 0):  # in the template; a spare need not be ready to be pinned
+            rehearse_pin(null)
         for program in (_PROGRAM, _FAILING) * (rounds // 2) or (_PROGRAM,):
             log = OrderLog()
             child.become(null, null, null)
@@ -94,6 +96,17 @@ def rehearse_runner(stdio: Stdio, rounds: int) -> None:
                 pass
             stdio.reset()
             log.close()
+
+
+def rehearse_pin(null: int) -> None:
+    """Pin this process, but for the filter, which nothing could take off again."""
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    install, pinning._install = pinning._install, lambda *_: os.dup(null)
+    try:
+        runner.pin(runner.Work(b"", (), {"A": "b"}, pin="rng"), theirs.detach())
+    finally:
+        pinning._install = install
+        ours.close()
 
 
 @contextmanager

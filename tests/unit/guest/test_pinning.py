@@ -96,3 +96,18 @@ def test_constants_agree_with_the_kernel_s() -> None:
     """Drawn in one call, checked in part."""
     assert pinning.CHECK_BYTES + pinning.ENTROPY_BYTES <= 256  # getrandom(2) gives so much at once
     assert random.Random(b"x" * pinning.ENTROPY_BYTES) is not None
+
+
+@pytest.mark.parametrize(
+    ("libc", "asks"),
+    [
+        (("glibc", "2.36"), False),
+        (("glibc", "2.41"), True),
+        (("glibc", "3.0"), True),
+        (("", ""), True),
+        (("glibc", "x"), True),
+    ],
+)
+def test_an_interpreter_whose_library_asks_the_vdso_says_so(libc: tuple[str, str], asks: bool) -> None:
+    """It was there before the process was pinned, so it is patched then; where it is not asked, that is saved."""
+    assert pinning.asks_vdso(libc) is asks

@@ -62,7 +62,7 @@ class ExecPatch:
         clocks = [(at, _system_call(_CLOCKS[name])) for name, at in symbols.items() if name in _CLOCKS]
         self._patches = {"rng": random, "full": random + clocks}
 
-    def pin(self, tid: int, level: str, random_bytes: bytes | None) -> None:
+    def pin(self, tid: int, level: str, random_bytes: bytes | None = None) -> None:
         """Patch the program that `tid` runs; without `random_bytes` its AT_RANDOM stays (a fork, not an exec)."""
         patches = self._patches[level]
         if not patches and random_bytes is None:

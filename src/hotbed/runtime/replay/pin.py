@@ -42,6 +42,8 @@ _log = logging.getLogger(__name__)
 CHECK_BYTES, ENTROPY_BYTES = pinning.CHECK_BYTES, pinning.ENTROPY_BYTES
 DRAW_LIMIT = 1 << 20
 _MESSAGE = 64
+_FDS_ROOM = socket.CMSG_SPACE(4 * 4)
+_FLAGS = socket.MSG_CMSG_CLOEXEC | socket.MSG_DONTWAIT
 _FIRST_PID = 2  # the agent is 1
 _SERVED = ("getrandom", "urandom", "uuid", "boot_id", "machine_id", "at_random", "vdso_getrandom", "prng")
 _GETRANDOM_FLAGS = 7  # GRND_NONBLOCK | GRND_RANDOM | GRND_INSECURE
@@ -98,6 +100,7 @@ class Pin:
         self._roots: list[Root] = []
         self._listeners: set[int] = set()
         self._streams = Streams(request.seed)
+        self._check = self._check_of(0)  # now, while the sandbox's process is on its way
         self._processes = Processes(self._streams, self)
         self._devices = Devices(self._streams, self)
         self._timing = Timing(Clock(request.epoch_ns, request.step_ns), writer) if request.level == "full" else None
@@ -112,7 +115,9 @@ class Pin:
         self._watching.release(fd)
 
     def report(self) -> dict[str, Any]:
-        """What the node may know."""
+        """What the node may know, with all that was said before it asked."""
+        while self._channel is not None and self._hear(self._channel):
+            pass
         return {
             "id": self.id,
             "state": self.state,
@@ -149,9 +154,12 @@ class Pin:
             _log.exception("pin=%d failed", self.id)
             self.fail(f"{type(error).__name__}: {error}")
 
-    def _hear(self, channel: socket.socket) -> None:
+    def _hear(self, channel: socket.socket) -> bool:
+        """Take one message; whether there was one."""
         try:
-            data, ancillary, _, _ = channel.recvmsg(_MESSAGE, socket.CMSG_SPACE(4 * 4), socket.MSG_CMSG_CLOEXEC)
+            data, ancillary, _, _ = channel.recvmsg(_MESSAGE, _FDS_ROOM, _FLAGS)
+        except BlockingIOError:
+            return False
         except ConnectionResetError:
             data, ancillary = b"", []
         fds = frames.unpack_fds(ancillary)
@@ -161,7 +169,6 @@ class Pin:
         elif data and last is not None and last.begun and data == last.check[:CHECK_BYTES]:
             last.verified = True
             self.state = "verified"
-            self._on_change(self)
         elif data and last is not None and last.begun:
             self.fail("the sandbox drew other bytes than the seed implies")
         elif data:
@@ -169,9 +176,13 @@ class Pin:
         else:
             self._close_channel()
             self._end_if_over()
+        return True
+
+    def _check_of(self, number: int) -> bytes:
+        return self._streams.fixed(f"check:{number}", CHECK_BYTES + ENTROPY_BYTES)
 
     def _meet(self, listener: int, inside: int, facts: int) -> None:
-        check = self._streams.fixed(f"check:{len(self._roots)}", CHECK_BYTES + ENTROPY_BYTES)
+        check = self._check_of(len(self._roots)) if self._roots else self._check
         root = Root(listener, inside, facts, check)
         self._roots.append(root)
         self._listeners.add(listener)
@@ -219,7 +230,8 @@ class Pin:
         if call.number != calls.GETRANDOM:
             raise ValueError(f"call {call.number} came before the first draw")
         root.begun = True
-        self._patch.pin(call.tid, self.level, None)
+        if root.facts & pinning.VDSO or self._timing is not None:
+            self._patch.pin(call.tid, self.level)
         self._memory.write(call.tid, call.arguments[0], root.check)
         self._processes.begin(call.tid, root.inside, str(len(self._roots) - 1))
         notify.answer(root.listener, call.id, len(root.check))

@@ -2,7 +2,7 @@
 
 One thread, one epoll. The node's control channel (SEQPACKET, JSON) brings `pin` with the channel to the sandbox, asks
 for a `report` about one, and says `drop` when it wants to hear no more. Unasked, the supervisor reports when a rollout
-was verified, has failed, or has ended. When the control channel ends, so does the process, and with it every listener.
+has failed or has ended. When the control channel ends, so does the process, and with it every listener.
 
 A listener lives exactly as long as this process or its last sandboxed process. So a node that gets a report *after* a
 rollout's result, or of its end, knows that every call in it was answered: had the supervisor died, nobody would

@@ -7,7 +7,7 @@ import select
 from collections.abc import Callable
 from typing import Protocol
 
-OnEvents = Callable[[int], None]
+OnEvents = Callable[[int], object]
 
 
 class Watching(Protocol):

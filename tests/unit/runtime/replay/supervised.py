@@ -40,6 +40,12 @@ class Supervised:
         ours.close()
         return self._last, theirs
 
+    def ask(self, pin_id: int) -> dict[str, Any]:
+        """The report about a pin that is still running."""
+        self.control.send(json.dumps({"op": "report", "id": pin_id}).encode())
+        answer: dict[str, Any] = json.loads(self.control.recv(1 << 16))
+        return answer
+
     def final(self, pin_id: int) -> dict[str, Any]:
         """Wait until a pin has ended or failed; the report."""
         while True:

@@ -28,7 +28,7 @@ def test_the_clock_is_found_in_this_kernel_s_vdso() -> None:
 
 def test_a_kernel_without_a_vdso_needs_no_patch() -> None:
     """vdso=0 on the kernel's command line."""
-    ExecPatch(b"").pin(os.getpid(), "full", None)
+    ExecPatch(b"").pin(os.getpid(), "full")
 
 
 @pytest.mark.slow

@@ -75,7 +75,7 @@ def test_a_dropped_pin_is_served_to_its_end(node: Supervised) -> None:
         os.write(sink, os.urandom(4))
         os._exit(0)
     channel.close()
-    while json.loads(node.control.recv(4096))["state"] != "verified":
+    while node.ask(pin_id)["state"] != "verified":
         pass
     node.control.send(json.dumps({"op": "drop", "id": pin_id}).encode())
     os.write(start, b"!")
