@@ -24,6 +24,7 @@ from hotbed.wire.checks import require
 
 SCOPES = ("admin", "run", "grade", "read")
 TEMPLATE_MARK = "--"  # between a tenant and the name of its template
+_LEAST = {"templates": 0, "requests_per_s": 0, "waiting": 0, "cpus": 0.1}
 _NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 
 
@@ -54,7 +55,7 @@ class Tier:
         for item in fields(self)[1:]:
             value = getattr(self, item.name)
             good = isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
-            least = 0 if item.name in ("templates", "requests_per_s", "waiting") else 1
+            least = _LEAST.get(item.name, 1)
             require(good and value >= least, f"tiers.{self.name}.{item.name} must be at least {least}, not {value!r}")
             require(
                 item.name in ("cpus", "requests_per_s") or isinstance(value, int),

@@ -6,8 +6,8 @@ import asyncio
 
 import pytest
 
-from hotbed.errors import AtCapacity
-from hotbed.node.scheduler import Admission, next_tenant
+from hotbed.errors import AtCapacity, QuotaExceeded
+from hotbed.node.scheduler import Admission, Share, next_tenant
 
 
 def admission(limit: int = 1, queue_limit: int = 10, wait_s: float = 10.0) -> Admission:
@@ -129,5 +129,45 @@ def test_who_is_cancelled_leaves_no_trace(moment: str) -> None:
         turn.release()
         assert (gate.running, gate.queued) == (0, 0)
         (await gate.acquire("c")).release()
+
+    asyncio.run(scenario())
+
+
+SHARE = Share(name="tenant a may have 2 sandboxes", limit=2, waiting=1)
+
+
+def test_a_tenant_at_its_share_is_refused_what_it_would_keep() -> None:
+    """Before anything is done, and however much room there is."""
+
+    async def scenario() -> None:
+        admission = Admission(limit=10, queue_limit=10, wait_s=5)
+        held = [await admission.acquire("a", share=SHARE, patient=False) for _ in range(2)]
+        with pytest.raises(QuotaExceeded, match="tenant a may have 2"):
+            await admission.acquire("a", share=SHARE, patient=False)
+        held[0].release()
+        (await admission.acquire("a", share=SHARE, patient=False)).release()
+        held[1].release()
+        assert (admission.running, admission.held("a")) == (0, 0)
+
+    asyncio.run(scenario())
+
+
+def test_what_can_wait_waits_for_the_tenants_own_and_delays_nobody() -> None:
+    """A tenant at its share is passed over; its line is bounded."""
+
+    async def scenario() -> None:
+        admission = Admission(limit=3, queue_limit=0, wait_s=5)
+        held = [await admission.acquire("a", share=SHARE) for _ in range(2)]
+        waiting = asyncio.get_running_loop().create_task(admission.acquire("a", share=SHARE))
+        await asyncio.sleep(0)
+        assert (admission.waiting("a"), admission.running) == (1, 2)
+        with pytest.raises(AtCapacity, match="1 requests wait already"):
+            await admission.acquire("a", share=SHARE)
+        other = Share(name="tenant b", limit=2, waiting=1)
+        (await asyncio.wait_for(admission.acquire("b", share=other), 1)).release()
+        held[0].release()
+        (await asyncio.wait_for(waiting, 1)).release()
+        held[1].release()
+        assert (admission.running, admission.queued) == (0, 0)
 
     asyncio.run(scenario())

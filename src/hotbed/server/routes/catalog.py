@@ -56,6 +56,7 @@ async def create(node: Node, call: Call) -> dict[str, Any]:
     request = _baking(node, body)
     if call.tenant is not None:
         request = named_template(node, request, call.tenant)
+    width = _width(call, body.get("expected_width") or _pool(body).get("width") or 1)
     node.check_open()
     new = request.name not in node.templates.names
     row = await node.templates.create(request)
@@ -65,7 +66,7 @@ async def create(node: Node, call: Call) -> dict[str, Any]:
     except Error:
         await node.templates.remove(row.name)
         raise
-    node.templates.widths[row.name] = _width(call, body.get("expected_width") or _pool(body).get("width") or 1)
+    node.templates.widths[row.name] = width
     return {**_status(node, call, row), "bake_mode": "built"}
 
 

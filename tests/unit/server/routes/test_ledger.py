@@ -96,6 +96,24 @@ def test_an_exec_is_run_again_with_what_came_before_it(tmp_path: Path) -> None:
     in_app(tmp_path, scenario)
 
 
+def test_what_was_removed_and_made_by_the_file_operations_is_done_again(tmp_path: Path) -> None:
+    """An exec sees them as well as it sees a file that was put there."""
+
+    async def scenario(app: ASGIApp) -> None:
+        name = await make_sandbox(app)
+        files = f"/v1/sandboxes/{name}/files"
+        await ask(app, "PUT", f"{files}?path=/work/a", b"1")
+        for operation, path in (("remove", "/work/a"), ("mkdir", "/work/b")):
+            answer = await ask(app, "POST", files, {"operation": operation, "path": path})
+            assert answer.status == 200, answer.body
+        answer = await ask(app, "POST", f"/v1/sandboxes/{name}/exec", {"command": "ls"})
+
+        report = (await ask(app, "POST", f"/v1/rollouts/{answer.json['id']}/replay")).json
+        assert (answer.json["stdout"], report["identical"]) == ("b\n", True)
+
+    in_app(tmp_path, scenario)
+
+
 def test_a_group_is_run_again_whole(tmp_path: Path) -> None:
     """Siblings of a GRPO group are named by their label."""
 
