@@ -27,6 +27,8 @@ def warm(plan: str) -> None:
             importlib.import_module(module)
         except BaseException:  # noqa: BLE001  # boundary: a stranger's module; the environment will tell
             continue
+    if "numpy" in sys.modules:
+        importlib.import_module("numpy.random")  # numpy would load it at the first reset, in each environment anew
     if wanted["env"]:
         env_server.preload(wanted["env"])
 

@@ -11,6 +11,7 @@ registers last.
 from __future__ import annotations
 
 import ctypes
+import os
 from collections.abc import Iterator
 
 from hotbed.runtime.livefork import facts, handles, maps, pages
@@ -71,14 +72,18 @@ def _lay_out(vessel: Tracee, want: list[Mapping]) -> None:
     anew, gone = maps.differences(maps.read(vessel.pid), want)
     for start, end in gone:
         vessel.call("munmap", start, end - start)
+    files: dict[str, int] = {}
     for piece in anew:
-        _map(vessel, piece)
+        _map(vessel, piece, files)
+    for fd in files.values():
+        vessel.call("close", fd)
     left = maps.differences(maps.read(vessel.pid), want) if anew or gone else ([], [])
     if left != ([], []):
         raise Lost(f"its memory could not be laid out: {left!r:.300}")
 
 
-def _map(vessel: Tracee, piece: Piece) -> None:
+def _map(vessel: Tracee, piece: Piece, files: dict[str, int]) -> None:
+    """One piece. `files` are open in the vessel already; one that is needed joins them."""
     source, size = piece.source, piece.end - piece.start
     rights = _rights(source.rights)
     if source.name == _STACK and piece.instead is None:
@@ -89,11 +94,11 @@ def _map(vessel: Tracee, piece: Piece) -> None:
         flags = _PRIVATE | _FIXED | _ANONYMOUS | (0 if rights else _NO_RESERVE)
         vessel.call("mmap", piece.start, size, rights, flags, _NOWHERE, 0)
     else:
-        fd = handles.open_path(vessel, source.name, 0)
+        if source.name not in files:
+            files[source.name] = handles.open_path(vessel, source.name, os.O_CLOEXEC)
         kind = _SHARED if source.shared else _PRIVATE
         offset = source.offset + piece.start - source.start
-        vessel.call("mmap", piece.start, size, rights, kind | _FIXED, fd, offset)
-        vessel.call("close", fd)
+        vessel.call("mmap", piece.start, size, rights, kind | _FIXED, files[source.name], offset)
 
 
 def _rights(letters: str) -> int:
