@@ -1,9 +1,9 @@
 """Copies of running environments, against a bare `os.fork` of a process with the same heap in the same run.
 
 *shared*: the heap is the template's, as modules that env.py imports are, and the environment has touched few of its
-pages. *touched*: the same, with every object of it touched. *own*: env.py has built the heap itself, so every page of it
-has to be copied. Snapshots are taken of an idle environment; a restore goes into a sandbox made for it; a fork goes into
-a parked one, which is what the first copies of a batch get.
+pages. *touched*: the same, with every object of it touched. *own*: env.py has built the heap itself, so every page
+of it has to be copied. Snapshots are taken of an idle environment; a restore goes into a sandbox made for it; a fork
+goes into a parked one, which is what the first copies of a batch get.
 """
 
 from __future__ import annotations
