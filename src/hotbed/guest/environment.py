@@ -58,9 +58,17 @@ class Environment:
             return task[0], task[1]
         return task, {}
 
+    @property
+    def step_function(self) -> Step:
+        """The author's own function: what it gives is to be settled."""
+        return self._step
+
     def step(self, action: Any) -> Outcome:
         """One step, checked."""
-        given = self._step(action)
+        return self.settled(self._step(action))
+
+    def settled(self, given: Any) -> Outcome:
+        """What a step gave, checked."""
         if not isinstance(given, (tuple, list)) or len(given) not in (4, 5):
             what = f"{len(given)} values" if isinstance(given, (tuple, list)) else type(given).__name__
             raise BadEnvironment(f"step(action) must return (observation, reward, done, info), not {what}")

@@ -51,7 +51,11 @@ _LIST_CODES.update({"f2": "e", "f4": "f", "f8": "d"})
 def pack(header: frames.Header) -> bytes:
     """One frame. Raises `TypeError` or `ValueError` naming what cannot cross, or what is too large."""
     try:
-        data = _pack_plain(header)
+        try:
+            head = "".join(_chunks(header, 0)).encode("ascii")
+            data = _LENGTHS.pack(len(head), 0) + head
+        except TypeError:
+            data = b""
         if not data or len(data) > FRAME_LIMIT or (len(data) > _LARGE and b"\\u" in data):
             data = _pack_spilled(header)
     except RecursionError:
@@ -61,26 +65,17 @@ def pack(header: frames.Header) -> bytes:
     return data
 
 
-def _pack_plain(header: frames.Header) -> bytes:
-    """The frame of a header that is JSON as it stands, else nothing."""
-    try:
-        if _chunks is None:
-            return frames.pack(header)
-        head = "".join(_chunks(header, 0)).encode("ascii")
-        return _LENGTHS.pack(len(head), 0) + head
-    except TypeError:
-        return b""
-
-
 def _refuse(value: Any) -> Any:
     raise TypeError(f"a value of type {type(value).__name__} is not JSON")
 
 
 def _encoder() -> Any:
-    """The C encoder that `json.JSONEncoder.encode` makes anew for every call, made once; None where there is none."""
+    """The C encoder that `json.JSONEncoder.encode` makes anew for every call, made once; or what does the same."""
     make = getattr(json.encoder, "c_make_encoder", None)
     text = json.encoder.encode_basestring_ascii
-    return make(None, _refuse, text, None, ":", ",", False, False, True) if make is not None else None
+    if make is None:
+        return lambda value, _: json.JSONEncoder(separators=(",", ":"), check_circular=False).encode(value)
+    return make(None, _refuse, text, None, ":", ",", False, False, True)
 
 
 _chunks = _encoder()
