@@ -13,6 +13,7 @@ with the header `X-Hotbed-API` that it speaks our API, which ours can.
 from __future__ import annotations
 
 import logging
+import time
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -25,6 +26,7 @@ from hotbed.server.errors import error_response
 from hotbed.server.operation import CALLER, drain
 from hotbed.wire.routes import API_HEADER
 
+LOG_EVERY_S = 1.0
 HERE = b'{"status":"ok"}'
 _OURS = API_HEADER.encode()
 _BEARER = b"bearer "
@@ -40,6 +42,8 @@ class Door:
         self._tenants = tenants
         self._own = own
         self._gateway = gateway
+        self._refused = 0
+        self._logged_s = float("-inf")
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -49,7 +53,7 @@ class Door:
             caller = self._caller(key)
         except Error as error:
             await drain(Request(scope, receive))
-            return await _refusal(scope, key, error)(scope, receive, send)
+            return await self._refusal(scope, key, error)(scope, receive, send)
         if caller is not None:
             scope[CALLER] = caller
         app = self._own if ours or key is None else self._gateway
@@ -67,6 +71,16 @@ class Door:
         tenant.spend()
         return Caller(tenant=tenant, scopes=found.scopes, key_id=found.id)
 
+    def _refusal(self, scope: Scope, key: bytes | None, error: Error) -> Response:
+        if key is None and scope["method"] == "GET" and scope["path"] in ("/v1/health", "/health"):
+            return Response(HERE, media_type="application/json")
+        self._refused += 1
+        now = time.monotonic()
+        if now - self._logged_s >= LOG_EVERY_S:  # who is refused must not be able to fill the disk with it
+            log.warning("event=refused code=%s path=%r times=%d", error.code, scope["path"][:128], self._refused)
+            self._logged_s, self._refused = now, 0
+        return error_response(error)
+
 
 def _told(scope: Scope) -> tuple[bytes | None, bool]:
     """The key that came with a request, and whether it says that it speaks our API."""
@@ -77,10 +91,3 @@ def _told(scope: Scope) -> tuple[bytes | None, bool]:
         elif name == _OURS:
             ours = True
     return key, ours
-
-
-def _refusal(scope: Scope, key: bytes | None, error: Error) -> Response:
-    if key is None and scope["method"] == "GET" and scope["path"] in ("/v1/health", "/health"):
-        return Response(HERE, media_type="application/json")
-    log.warning("event=refused code=%s path=%r", error.code, scope["path"][:128])
-    return error_response(error)
