@@ -156,7 +156,8 @@ class Link:
             return
         self._open = False
         self._loop.remove_reader(self._fd)
-        self._loop.remove_writer(self._fd)
+        if self._unsent:
+            self._loop.remove_writer(self._fd)
         close_all(self._decoder.unclaimed())
         self._sock.close()
         unsent, self._unsent = self._unsent, deque()

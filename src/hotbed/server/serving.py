@@ -36,6 +36,7 @@ from hotbed.node.tenants import Tenants, tiers_from
 from hotbed.runtime.base import Backend
 from hotbed.server.app import make_app, make_door
 from hotbed.server.backends import make_backend
+from hotbed.server.joining import JoinedHttp
 from hotbed.server.listeners import BACKLOG, SocketOwnership, listen
 from hotbed.server.logs import configure_logs
 from hotbed.server.readiness import Readiness
@@ -161,7 +162,7 @@ def server_config(app: ASGIApp, **tls: Any) -> uvicorn.Config:
     """uvicorn as a library: no logging, signals or lifespan of its own."""
     return uvicorn.Config(
         app,
-        http="httptools",
+        http=JoinedHttp,
         ws="none",
         lifespan="off",
         log_config=None,
