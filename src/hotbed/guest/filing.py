@@ -67,9 +67,22 @@ def make_parents(path: str) -> None:
     folder = os.path.dirname(path)
     if folder and not os.path.isdir(folder):
         try:
-            os.makedirs(folder, exist_ok=True)
+            make_folders(folder)
         except FileExistsError as error:  # something else is in the way
             raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), folder) from error
+
+
+def make_folders(path: str) -> None:
+    """`os.makedirs`, which recurses, for paths of any depth."""
+    missing = [path]
+    while (path := os.path.dirname(path.rstrip("/"))) and not os.path.lexists(path):
+        missing.append(path)
+    for folder in reversed(missing):
+        try:
+            os.mkdir(folder)
+        except FileExistsError:
+            if not os.path.isdir(folder):  # or somebody was faster
+                raise
 
 
 def refused(error: Exception, doing: str) -> Refused:
@@ -119,7 +132,7 @@ def entries_of(path: str) -> Dict[str, Any]:
 def make_folder(path: str) -> Dict[str, Any]:
     """Make a folder and those above it; one that exists is fine."""
     try:
-        os.makedirs(path, exist_ok=True)
+        make_folders(path)
     except (OSError, ValueError) as error:
         raise refused(error, f"cannot make {path}") from None
     return {}

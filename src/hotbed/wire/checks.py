@@ -30,7 +30,14 @@ def require_path(path: str) -> None:
     """Refuse a path that cannot name a file in a sandbox."""
     if not isinstance(path, str) or not path.startswith("/"):
         raise BadPath(f"path {path!r} is not absolute", hint="give it as /work/name")
-    if "\0" in path or len(path.encode("utf-8", "surrogatepass")) >= 4096:
+    try:
+        usable = "\0" not in path and len(path.encode()) < 4096
+    except UnicodeEncodeError:
+        raise BadPath(
+            f"path {path[:64]!r} is not Unicode text",
+            hint="a file with such a name travels by download_dir, or an exec",
+        ) from None
+    if not usable:
         raise BadPath(f"path {path[:64]!r} is not usable", hint="paths hold no NUL and stay below 4096 bytes")
 
 

@@ -30,7 +30,8 @@ class FileSpec:
             (self.content is None) != (self.content_b64 is None),
             f"files: {self.path} needs content or content_b64, and not both",
         )
-        require(0 <= self.mode <= 0o7777, f"files: mode {self.mode!r} of {self.path} is not a file mode")
+        mode = self.mode if type(self.mode) is int else -1
+        require(0 <= mode <= 0o7777, f"files: mode {self.mode!r} of {self.path} is not a file mode")
 
     @property
     def data(self) -> bytes:
@@ -170,6 +171,7 @@ def check_exec(request: ExecRequest) -> None:
     require(bool(given), "nothing to run", "give one of code, command or commands")
     require(len(given) == 1, f"{' and '.join(given)} were both given", "give one of code, command or commands")
     require(request.stdin is None or request.stdin_b64 is None, "stdin and stdin_b64 were both given")
+    require(request.timeout_seconds is not None, "timeout_seconds must be a number above 0, not None")
     require_positive("timeout_seconds", request.timeout_seconds)
     require(
         request.timeout_seconds <= TIMEOUT_LIMIT_S,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import stat
 from pathlib import Path
 
@@ -83,3 +84,18 @@ def test_the_mode_of_a_missing_file_is_the_given_one(tmp_path: Path) -> None:
     os.close(fd)
     with pytest.raises(Refused):
         filing.open_regular(str(tmp_path), "r", 0, parents=False)
+
+
+def test_folders_are_made_to_any_depth(tmp_path: Path) -> None:
+    """A path may be 4095 bytes of them, which is more than Python likes to recurse."""
+    path = str(tmp_path) + "/a" * 1900
+
+    filing.write_file(path + "/b", b"deep", 0o644)
+    filing.make_folder(path + "/c/../d")
+
+    assert Path(path + "/b").read_bytes() == b"deep"
+    assert os.path.isdir(path + "/d")
+    with pytest.raises(Refused) as caught:
+        filing.make_folder(path + "/b/c")
+    assert caught.value.code in ("bad_path", "not_a_file")
+    shutil.rmtree(tmp_path / "a", ignore_errors=True)

@@ -23,7 +23,7 @@ def test_none_means_not_given() -> None:
     require_seed(None)
 
 
-@pytest.mark.parametrize("path", ["", "relative", "/a\0b", "/" + "x" * 5000])
+@pytest.mark.parametrize("path", ["", "relative", "/a\0b", "/" + "x" * 5000, "/work/\udcff"])
 def test_a_path_that_names_no_file_is_refused(path: str) -> None:
     """The kernel would say less about why."""
     with pytest.raises(BadPath):

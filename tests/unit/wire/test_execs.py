@@ -23,6 +23,7 @@ WRONG: dict[str, dict[str, Any]] = {
     "code and code_b64": {"code": "1", "code_b64": b"1"},
     "stdin and stdin_b64": {"code": "1", "stdin": "a", "stdin_b64": b"a"},
     "timeout_seconds must be a number above 0": {"code": "1", "timeout_seconds": -1.0},
+    "timeout_seconds must be a number above 0, not None": {"code": "1", "timeout_seconds": None},
     "timeout_seconds must be at most": {"code": "1", "timeout_seconds": 1e9},
     "output_bytes": {"code": "1", "output_bytes": -1},
     "env name": {"code": "1", "env": {"A=B": "c"}},
@@ -61,7 +62,12 @@ def test_a_file_has_content_in_one_form() -> None:
     """Two contents would be one too many, none is a mistake."""
     assert FileSpec(path="/work/a", content="é").data == "é".encode()
     assert FileSpec(path="/work/a", content_b64=b"\xff").data == b"\xff"
-    for wrong in ({}, {"content": "", "content_b64": b""}, {"content": "", "mode": 0o10000}):
+    for wrong in (
+        {},
+        {"content": "", "content_b64": b""},
+        {"content": "", "mode": 0o10000},
+        {"content": "", "mode": "755"},
+    ):
         with pytest.raises(InvalidRequest):
             FileSpec(path="/work/a", **wrong)
 
