@@ -161,6 +161,9 @@ async def _put_again(node: Node, sandbox_id: str, event: Recorded) -> None:
             hint=f"the ledger keeps files put into a sandbox up to {records.PUT_LIMIT >> 20} MiB",
         )
     box = node.sessions.get(sandbox_id).held.box
+    if put["form"] in ("remove", "mkdir"):
+        await box.files(put["form"], put["path"])
+        return
     data = event.answer.stdout_bytes
     if put["form"] == "tree":
         await box.unpack(put["path"], _memory_file(data))

@@ -71,6 +71,8 @@ async def file_operation(node: Node, call: Call) -> FileAnswer:
     with session.in_use():
         found = await session.held.box.files(call.body.operation, call.body.path)
     path = call.body.path
+    if call.body.operation in ("remove", "mkdir"):
+        record_put(node, session, Kept(), form=call.body.operation, path=path, mode=0o755)
     if call.body.operation == "stat":
         return FileAnswer(path=path, entry=file_entry({"name": os.path.basename(path), **found}))
     listed = found.get("entries", ())
@@ -165,7 +167,7 @@ class Kept:
 
 
 def record_put(node: Node, session: Session, kept: Kept, *, form: str, path: str, mode: int) -> None:
-    """Note what was put into a sandbox, so that what runs there later can be run again."""
+    """Note what was put into a sandbox or taken away in it, so that what runs there later can be run again."""
     node.note(
         records.of_put(
             session.id,
