@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Protocol
 from hotbed.errors import SandboxGone
 
 if TYPE_CHECKING:
+    from hotbed.node.scheduler import Share
     from hotbed.node.tenants import Tenant
 
 log = logging.getLogger(__name__)
@@ -126,6 +127,13 @@ class Leases:
 def tenant_id(lease: Lease | None) -> str:
     """The tenant of what lives under a lease; nothing for what is the node's own user's."""
     return lease.tenant.id if lease is not None and lease.tenant is not None else ""
+
+
+def claim_of(lease: Lease | None) -> tuple[str, Share | None]:
+    """In whose name a turn is taken, and the share of it: the tenant's, or the lease's own without one."""
+    if lease is None:
+        return "", None
+    return (lease.id, None) if lease.tenant is None else (lease.tenant.id, lease.tenant.share)
 
 
 def lasting(lease: Lease | None) -> Lease | None:

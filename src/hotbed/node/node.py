@@ -22,7 +22,7 @@ from hotbed.node import plans, records, seeding
 from hotbed.node.capacity import usable_cores
 from hotbed.node.grading.groups import Graders
 from hotbed.node.held import HeldBox
-from hotbed.node.leases import Lease, Leases, tenant_id
+from hotbed.node.leases import Lease, Leases, claim_of, tenant_id
 from hotbed.node.ledger.entry import Entry
 from hotbed.node.ledger.ledger import Ledger
 from hotbed.node.nursery import Nursery
@@ -84,7 +84,6 @@ class Node:
             pool_settings, backend=backend, templates=self.templates, nursery=self.nursery, fork=self.fork
         )
         self.snapshots = Snapshots(SnapshotSettings(ttl_s=policy.ttl_s), backend=backend, nursery=self.nursery)
-
         self.graders = Graders(
             templates=self.templates,
             fork=self.fork,
@@ -164,11 +163,8 @@ class Node:
 
         A tenant at its share waits for something of its own to end; what is kept (not `patient`) is refused instead.
         """
-        if lease is None or lease.tenant is None:
-            turn = await self.admission.acquire(lease.id if lease is not None else "")
-        else:
-            tenant = lease.tenant
-            turn = await self.admission.acquire(tenant.id, share=tenant.share, patient=patient)
+        claimant, share = claim_of(lease)
+        turn = await self.admission.acquire(claimant, share=share, patient=patient)
         try:
             self.check_open()
             if lease is not None:
@@ -288,8 +284,7 @@ class Node:
     def note(self, entry: Entry, lease: Lease | None = None) -> None:
         """Keep what happened, and for whom, if this node keeps a ledger."""
         if self.ledger is not None:
-            whose = tenant_id(lease)
-            self.ledger.note(replace(entry, tenant=whose) if whose else entry)
+            self.ledger.note(replace(entry, tenant=whose) if (whose := tenant_id(lease)) else entry)
 
     def discard_all(self) -> None:
         """Start ending every lease and sandbox. Returns at once."""

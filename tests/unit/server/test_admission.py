@@ -70,7 +70,7 @@ def test_a_lease_is_its_tenants(tmp_path: Path) -> None:
         async with doorway(tmp_path) as way:
             headers = {"authorization": f"Bearer {way.keys['acme']}", "x-hotbed-api": "1"}
             held = Asked("GET", "/v1/leases/hold", b"", headers)
-            holding = asyncio.get_running_loop().create_task(way.door(held.scope, held.receive, held.send))
+            holding = asyncio.ensure_future(way.door(held.scope, held.receive, held.send))
             await held.wait_chunks(1)
             lease = {"x-hotbed-lease": held.answer.lines[0]["lease_id"]}
             stolen = await way.ask("bob", "POST", "/v1/sandboxes", {"template": "python"}, **lease)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -44,7 +45,7 @@ def keyring(tmp_path: Path, written: KeyStore, clock: Clock) -> Iterator[Keyring
     ring.close()
 
 
-def add(store: KeyStore, **fields: float) -> tuple[Key, str]:
+def add(store: KeyStore, **fields: Any) -> tuple[Key, str]:
     """A new key and its text."""
     key, secret = Key(tenant="acme", tier="pro", scopes=frozenset({"run"}), **fields), new_secret()
     store.add(key, secret)
