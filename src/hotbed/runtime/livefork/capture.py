@@ -87,7 +87,8 @@ def _dump(pid: int, mappings: list[Mapping], witness: Witness) -> tuple[list[Run
     private = maps.private(mappings)
     counted = witness.census(pid, private)
     assert counted.strangers is not None
-    return counted.own, Image.of(pid, counted.strangers, union(closed_to(private, "r"), counted.shared))
+    closed = union(closed_to(private, "r"), counted.shared)
+    return counted.own, Image.of(pid, counted.strangers, closed, witness.arena)
 
 
 def _is_lost(mapping: Mapping) -> bool:

@@ -9,6 +9,7 @@ import os
 from collections.abc import Iterator, Sequence
 
 from hotbed.runtime.livefork import pages
+from hotbed.runtime.livefork.arena import Arena
 from hotbed.runtime.livefork.runs import PAGE, Run, both, minus
 
 _ROW = 16  # pages compared at once before they are looked at one by one
@@ -17,7 +18,7 @@ _ROW = 16  # pages compared at once before they are looked at one by one
 class Image:
     """The pages of these runs. Closed with `close`."""
 
-    def __init__(self, runs: Sequence[Run]) -> None:
+    def __init__(self, runs: Sequence[Run], arena: Arena | None = None) -> None:
         self.runs = tuple(runs)
         self._starts = [start for start, _ in runs]
         self._offsets: list[int] = []
@@ -26,13 +27,14 @@ class Image:
             self._offsets.append(offset)
             offset += end - start
         self.size = offset
-        self._memory = mmap.mmap(-1, max(PAGE, offset), mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+        self._arena = arena or Arena(0)
+        self._memory: mmap.mmap | None = self._arena.take(offset)
         self.address = pages.address_of(self._memory)
 
     @classmethod
-    def of(cls, pid: int, runs: Sequence[Run], closed: Sequence[Run]) -> Image:
+    def of(cls, pid: int, runs: Sequence[Run], closed: Sequence[Run], arena: Arena | None = None) -> Image:
         """These pages of a stopped process. `closed`: it may not read them itself, or shares them (see `pages`)."""
-        image = cls(runs)
+        image = cls(runs, arena)
         try:
             shut = both(runs, closed)
             pages.fetch(pid, list(image.parts(minus(runs, shut) if shut else runs)))
@@ -44,7 +46,9 @@ class Image:
 
     def close(self) -> None:
         """Give the memory back. Idempotent."""
-        self._memory.close()
+        memory, self._memory = self._memory, None
+        if memory is not None:
+            self._arena.give(memory)
 
     def parts(self, runs: Sequence[Run]) -> Iterator[tuple[Run, int]]:
         """These runs, all of them ours, cut so that each part lies in one piece at the address given with it."""
@@ -67,7 +71,7 @@ class Image:
         if not runs:
             return
         fd = os.open(f"/proc/{pid}/mem", way | os.O_CLOEXEC)
-        view = memoryview(self._memory)
+        view = memoryview(self._open())
         try:
             for (start, end), address in self.parts(runs):
                 piece = view[address - self.address : address - self.address + end - start]
@@ -81,15 +85,11 @@ class Image:
 
     def bytes(self) -> bytes:
         """All of it."""
-        return self._memory[: self.size]
+        return self._open()[: self.size]
 
-    def only(self, runs: Sequence[Run]) -> Image:
-        """A copy of these pages alone, all of them ours."""
-        kept, target = Image(runs), 0
-        for (start, end), address in self.parts(runs):
-            ctypes.memmove(kept.address + target, address, end - start)
-            target += end - start
-        return kept
+    def _open(self) -> mmap.mmap:
+        assert self._memory is not None, "this image was closed"
+        return self._memory
 
     def unlike(self, other: Image, runs: Sequence[Run]) -> list[Run]:
         """Of these pages, which both have, those that differ."""

@@ -7,6 +7,7 @@ proves that content is equal; elsewhere content is compared with the copy of the
 from __future__ import annotations
 
 from hotbed.runtime.livefork import maps, pages
+from hotbed.runtime.livefork.arena import Arena
 from hotbed.runtime.livefork.image import Image
 from hotbed.runtime.livefork.pages import Pagemap
 from hotbed.runtime.livefork.runs import Run, both, minus, union
@@ -17,6 +18,7 @@ class Witness:
 
     def __init__(self, pid: int, *, trust_places: bool) -> None:
         self.pid = pid
+        self.arena = Arena()
         self.trusts_places = trust_places
         mappings = maps.private(maps.read(pid))
         self.pagemap = Pagemap(pid)
@@ -35,7 +37,7 @@ class Witness:
         if counted.strangers is not None:
             return counted
         common = both(counted.own, self.own)
-        seen = Image.of(pid, common, union(closed_to(mappings, "r"), counted.shared))
+        seen = Image.of(pid, common, union(closed_to(mappings, "r"), counted.shared), self.arena)
         try:
             strangers = union(minus(counted.own, common), seen.unlike(self.image, common))
         finally:
