@@ -37,13 +37,7 @@ async def run_rollout(
     node.count(exec_plan, outcome)
     node.stats.fork_ms.add(held.box.fork_time_ms)
     node.stats.rollout_ms.add(total_ms)
-    answer = plans.response(
-        outcome,
-        exec_id=f"rollout_{secrets.token_hex(8)}",
-        box=held.box,
-        template=template,
-        seed=seed,
-        total_ms=total_ms,
-    )
+    name = f"rollout_{secrets.token_hex(8)}"
+    answer = plans.response(outcome, exec_id=name, box=held.box, template=template, seed=seed, total_ms=total_ms)
     node.note(records.of_rollout(request, answer, at=time.time()), lease)
     return answer
