@@ -81,11 +81,20 @@ def pack(path: str, fd: int) -> Dict[str, Any]:
     """Write a tar of the file or folder to `fd`: folders, regular files and links."""
     import tarfile
 
-    packed = 0
+    packed = holes = 0
+    disk = os.statvfs("/")
     with os.fdopen(fd, "wb", _COPY) as sink, tarfile.open(fileobj=sink, mode="w|", format=tarfile.PAX_FORMAT) as tar:
         for source, name in below(path):
+            holes += holes_of(os.lstat(source))
+            if holes > disk.f_blocks * disk.f_frsize:
+                raise Refused("too_large", f"{path} holds sparse files of more than this disk's size")
             packed += add(tar, source, name)
     return {"files": packed}
+
+
+def holes_of(about: os.stat_result) -> int:
+    """The bytes of a regular file that are on no disk, but would be on that of whoever gets the archive."""
+    return max(0, about.st_size - about.st_blocks * 512) if stat.S_ISREG(about.st_mode) else 0
 
 
 def below(path: str) -> Iterator[Tuple[str, str]]:

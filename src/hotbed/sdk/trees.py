@@ -18,6 +18,7 @@ from typing import BinaryIO, cast
 from hotbed.errors import InvalidRequest, ProtocolError
 from hotbed.sdk.streams import exactly
 
+_CUT = "the sandbox ended while it was sent, or could not read all of it, or holds sparse files larger than its disk"
 _END = 2 * tarfile.BLOCKSIZE  # an archive ends with two blocks of zeros; one that was cut short does not
 
 
@@ -86,10 +87,10 @@ def unpack_tree(spool: BinaryIO, target: str | os.PathLike[str]) -> tuple[str, .
 def _check_whole(spool: BinaryIO) -> None:
     size = spool.seek(0, os.SEEK_END)
     if size < _END:
-        raise ProtocolError("the archive was cut short", hint="the sandbox ended while it was sent")
+        raise ProtocolError("the archive was cut short", hint=_CUT)
     spool.seek(size - _END)
     if any(spool.read(_END)):
-        raise ProtocolError("the archive was cut short", hint="the sandbox ended while it was sent")
+        raise ProtocolError("the archive was cut short", hint=_CUT)
 
 
 def _unpack_plain(archive: tarfile.TarFile, member: tarfile.TarInfo, top: str) -> bool:

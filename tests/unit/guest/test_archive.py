@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from hotbed.guest import archive
+from hotbed.guest.request import Refused
 from tests.unit.guest.agent_process import AgentProcess
 
 
@@ -78,6 +79,16 @@ def test_one_file_is_packed_under_its_name(agent: AgentProcess, tmp_path: Path) 
     (tmp_path / "one").write_text("1")
 
     assert packed(agent, tmp_path / "one").getnames() == ["one"]
+
+
+def test_holes_larger_than_the_disk_are_not_packed(tmp_path: Path) -> None:
+    """A terabyte of nothing takes no room in the sandbox, and all there is where the archive goes."""
+    disk = os.statvfs("/")
+    with open(tmp_path / "sparse", "wb") as file:
+        file.truncate(disk.f_blocks * disk.f_frsize * 2)
+
+    with pytest.raises(Refused, match="sparse files"):
+        archive.pack(str(tmp_path), os.open(os.devnull, os.O_WRONLY))
 
 
 def test_packing_what_is_not_there_is_refused(agent: AgentProcess, tmp_path: Path) -> None:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-import shutil
 import stat
 from pathlib import Path
 
 import pytest
 
-from hotbed.guest import filing
+from hotbed.guest import archive, filing
 from hotbed.guest.request import Refused
 from tests.unit.guest.agent_process import AgentProcess
 
@@ -98,4 +97,4 @@ def test_folders_are_made_to_any_depth(tmp_path: Path) -> None:
     with pytest.raises(Refused) as caught:
         filing.make_folder(path + "/b/c")
     assert caught.value.code in ("bad_path", "not_a_file")
-    shutil.rmtree(tmp_path / "a", ignore_errors=True)
+    archive.remove(str(tmp_path / "a"), -1)

@@ -14,7 +14,7 @@ import time
 from collections.abc import AsyncIterator
 from typing import Any
 
-from hotbed.errors import Error, InvalidRequest, NoSpace
+from hotbed.errors import Error, InvalidRequest, NoSpace, TooLarge
 from hotbed.node import records
 from hotbed.node.node import Node
 from hotbed.node.records import PUT_LIMIT
@@ -54,6 +54,11 @@ async def get_file(node: Node, call: Call) -> Stream:
     """A file's bytes, as many as it had when it was opened."""
     session = node.sessions.get(call.segment("id"))
     fd, size = await session.held.box.open(path_of(call), "r")
+    try:
+        check_size(fd, size)
+    except Error:
+        os.close(fd)
+        raise
 
     async def produce(emit: Emit) -> None:
         try:
@@ -108,6 +113,16 @@ async def get_tree(node: Node, call: Call) -> Stream:
                 await emit(chunk)
 
     return Stream(produce, media_type="application/x-tar")
+
+
+def check_size(fd: int, size: int) -> None:
+    """Refuse a sparse file that is larger than the disk it is on: a terabyte of nothing would fill the client's."""
+    disk = os.fstatvfs(fd)
+    if size > disk.f_blocks * disk.f_frsize > 0:
+        raise TooLarge(
+            f"a file of {size} bytes on a disk of {disk.f_blocks * disk.f_frsize} is nearly all holes",
+            hint="what it holds can be read by an exec",
+        )
 
 
 def path_of(call: Call) -> str:

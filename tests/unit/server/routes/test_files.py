@@ -7,10 +7,12 @@ import errno
 import io
 import os
 import tarfile
+from pathlib import Path
 
 import pytest
 
-from hotbed.server.routes.files import file_entry
+from hotbed.errors import TooLarge
+from hotbed.server.routes.files import check_size, file_entry
 from tests.unit.server.asking import Asked, ask, make_sandbox, served
 
 BIG = [os.urandom(700_000) for _ in range(5)]
@@ -86,6 +88,17 @@ def test_what_is_no_file_says_so(method: str, query: str, code: str) -> None:
             assert answer.json["code"] == code
 
     asyncio.run(scenario())
+
+
+def test_a_file_larger_than_its_disk_is_not_sent(tmp_path: Path) -> None:
+    """It takes no room in the sandbox, and all there is at the client's."""
+    with open(tmp_path / "sparse", "w+b") as file:
+        disk = os.statvfs(tmp_path)
+        file.truncate(disk.f_blocks * disk.f_frsize * 2)
+
+        check_size(file.fileno(), 1000)
+        with pytest.raises(TooLarge, match="holes"):
+            check_size(file.fileno(), os.fstat(file.fileno()).st_size)
 
 
 def test_a_full_disk_is_said_and_leaves_no_half_file(monkeypatch: pytest.MonkeyPatch) -> None:
