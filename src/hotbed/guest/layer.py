@@ -11,11 +11,12 @@ as its body.
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import stat
 import struct
-from typing import Any, BinaryIO, Dict, Iterator, List, Tuple
+from typing import Any, BinaryIO, Dict, Generator, List, NamedTuple, Optional, Tuple
 
 from .request import Refused
 
@@ -25,8 +26,58 @@ _OWN_ATTRIBUTES = "user.overlay."
 _OPAQUE = "user.overlay.opaque"
 _WHITEOUT = "user.overlay.whiteout"
 _HEADER_LIMIT = 1 << 20
+_HEADER_ROOM = 8192  # a path and its attributes; what is larger goes the other way
+_SMALL_ENTRIES = 100
+SMALL_BYTES = 48 << 10  # a pipe holds it, so that writing it does not wait for who reads
 
 Entry = Dict[str, Any]
+
+
+class Small(NamedTuple):
+    """A layer that is small enough to be saved on the spot."""
+
+    data: bytes
+    outcome: Dict[str, Any]
+
+
+def save_small(upper: int) -> Optional[Small]:
+    """The layer below `upper`, if it is small; None if it has to be left to a process of its own.
+
+    Most environments have written a file or two, and forking for these would take longer than all the rest.
+    """
+    out = io.BytesIO()
+    entries = size = 0
+    seen: Dict[Tuple[int, int], str] = {}
+    walk = _walk(upper)
+    try:
+        for path, folder, name in walk:
+            entry = _describe(path, folder, name, seen)
+            if entry is None:
+                continue
+            entries += 1
+            size += entry.get("size", 0)
+            if entries > _SMALL_ENTRIES or out.tell() + entry.get("size", 0) > SMALL_BYTES - _HEADER_ROOM:
+                return None
+            _write_small(out, entry, folder, name)
+    finally:
+        walk.close()
+    if out.tell() > SMALL_BYTES:
+        return None
+    return Small(out.getvalue(), {"files": entries, "size": size, "ipc": _ipc_objects()})
+
+
+def _write_small(out: io.BytesIO, entry: Entry, folder: int, name: str) -> None:
+    header = json.dumps(entry).encode()
+    out.write(_LENGTHS.pack(len(header), 0) + header)
+    if entry.get("size", 0):
+        source = _open(folder, name, 0)
+        try:
+            content = os.read(source, entry["size"])
+        finally:
+            os.close(source)
+        if len(content) != entry["size"]:
+            raise OSError(5, "a file became shorter while it was saved", entry["path"])
+        out.write(content)
 
 
 def save(upper: int, sink: int) -> Dict[str, Any]:
@@ -56,17 +107,19 @@ def _ipc_objects() -> List[str]:
     return found
 
 
-def _walk(upper: int) -> Iterator[Tuple[str, int, str]]:
+def _walk(upper: int) -> Generator[Tuple[str, int, str], None, None]:
     """(path, descriptor of the folder it is in, name) of everything, parents first."""
     pending = [("", os.dup(upper))]
-    while pending:
-        prefix, folder = pending.pop()
-        try:
+    try:
+        while pending:
+            prefix, folder = pending[-1]
             for name in sorted(os.listdir(folder)):
                 yield prefix + name, folder, name
                 if stat.S_ISDIR(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode):
-                    pending.append((prefix + name + "/", _open(folder, name, os.O_DIRECTORY)))
-        finally:
+                    pending.insert(0, (prefix + name + "/", _open(folder, name, os.O_DIRECTORY)))
+            os.close(pending.pop()[1])
+    finally:
+        for _, folder in pending:
             os.close(folder)
 
 

@@ -97,3 +97,31 @@ def test_a_torn_stream_is_refused(upper: Path, tmp_path: Path) -> None:
         layer.restore(sink, str(tmp_path / "root"))
     os.close(folder)
     os.close(sink)
+
+
+def test_a_small_layer_is_the_same_on_the_spot(upper: Path, tmp_path: Path) -> None:
+    """And a large one is left to another process, without a descriptor lost."""
+    before = len(os.listdir("/proc/self/fd"))
+    folder = os.open(upper, os.O_RDONLY)
+    assert layer.save_small(folder) is None
+    (upper / "work" / "data").write_bytes(b"little")
+    small = layer.save_small(folder)
+    sink = os.open(tmp_path / "layer", os.O_RDWR | os.O_CREAT)
+    told = layer.save(folder, sink)
+    os.close(folder)
+    os.close(sink)
+
+    assert small is not None
+    assert small.outcome == told
+    assert small.data.count(b'"path"') == 7 and small.data.count(b"little") == 1  # reading changed times of access
+    assert len(os.listdir("/proc/self/fd")) == before
+
+
+def test_many_entries_are_not_small(tmp_path: Path) -> None:
+    """Each costs, however little is in it."""
+    for number in range(200):
+        (tmp_path / str(number)).touch()
+    folder = os.open(tmp_path, os.O_RDONLY)
+
+    assert layer.save_small(folder) is None
+    os.close(folder)
