@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import socket
+
 import pytest
 
 from tests.interop.conftest import Served
@@ -179,3 +181,32 @@ def test_a_server_without_keys_takes_any(published: Published, open_served: Serv
 def test_its_commands_end_well(published: Published, served: Served, words: tuple[str, ...]) -> None:
     """Every command of the published command line that speaks to a server."""
     published.command(*words, **served.as_tenant("acme"))
+
+
+def test_an_answer_leaves_in_one_write(served: Served) -> None:
+    """Head and body apart cost 40 ms each time, where the kernel waits for more."""
+    host, _, port = served.url.removeprefix("http://").partition(":")
+    with socket.create_connection((host, int(port))) as connection:
+        for path in ("/v1/health", "/v1/images", "/v1/sandboxes") * 5:
+            head = f"GET {path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {served.keys['acme']}\r\n\r\n"
+            connection.sendall(head.encode())
+            answer = connection.recv(1 << 16)
+            length = int(answer.lower().partition(b"content-length: ")[2].partition(b"\r\n")[0])
+            assert len(answer.partition(b"\r\n\r\n")[2]) == length, path
+
+
+def test_a_hundred_at_once_are_all_served(published: Published, served: Served) -> None:
+    """Each connection is one thread's, and none is refused at the door."""
+    published.run(
+        CLIENT
+        + """
+from concurrent.futures import ThreadPoolExecutor
+def one(number):
+    with client.session("python") as box:
+        return box.exec(command=f"echo {number}").stdout
+with ThreadPoolExecutor(100) as threads:
+    assert list(threads.map(one, range(200))) == [f"{number}\\n" for number in range(200)]
+assert client.list_sandboxes() == []
+""",
+        **served.as_tenant("acme"),
+    )
