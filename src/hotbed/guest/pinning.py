@@ -21,7 +21,7 @@ import platform
 import socket
 import struct
 import sys
-from typing import Dict, NamedTuple, Tuple
+from typing import Tuple
 
 from . import kernel, pinfilter
 
@@ -44,13 +44,6 @@ _install = kernel.call  # by a name of its own, so that a rehearsal can leave th
 
 class NotPinned(Exception):
     """The process could not be made reproducible, so it must not run."""
-
-
-class Pinned(NamedTuple):
-    """What a pinned process goes on with: a seed for its interpreter's generators, and its children's environment."""
-
-    entropy: bytes
-    env: Dict[str, str]
 
 
 class Filter:
@@ -84,8 +77,8 @@ class Pinning:
         if kernel.SUPPORTED and kernel.call(_NR_PERSONALITY, _QUERY) & _NO_RANDOMIZATION:
             self._facts |= ADDRESSES
 
-    def enter(self, channel: socket.socket, level: str) -> Pinned:
-        """Pin the calling process. Takes ownership of the channel. Raises `NotPinned`."""
+    def enter(self, channel: socket.socket, level: str) -> bytes:
+        """Pin the calling process; a seed for its generators. Takes ownership of the channel. Raises `NotPinned`."""
         if not kernel.SUPPORTED:
             raise NotPinned("replay is not made for this architecture")
         try:
@@ -102,8 +95,7 @@ class Pinning:
                 channel.send(draw[:CHECK_BYTES])
         except OSError as error:
             raise NotPinned(str(error)) from None
-        entropy = draw[CHECK_BYTES:]
-        return Pinned(entropy, {"PYTHONHASHSEED": str(struct.unpack("I", entropy[:4])[0])})
+        return draw[CHECK_BYTES:]
 
 
 def asks_vdso(libc: Tuple[str, str]) -> bool:

@@ -88,11 +88,10 @@ def pin(work: Work, channel: int) -> Work:
     """Make this process reproducible before anything else. A command is exec-ed right away."""
     forkhooks.release()  # what hooks draw is not the program's: a spare may have run them already
     sock = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET, 0, channel)
-    pinned = _PINNING.enter(sock, work.pin or "rng")
-    env = {**pinned.env, **work.env}
+    entropy = _PINNING.enter(sock, work.pin or "rng")
     if work.argv:
-        spawn.replace(work.argv, {**os.environ, **env})
-    return work._replace(entropy=pinned.entropy, env=env)
+        spawn.replace(work.argv, {**os.environ, **work.env})
+    return work._replace(entropy=entropy)
 
 
 def prepare(work: Work, stdio: Stdio, log: OrderLog) -> None:

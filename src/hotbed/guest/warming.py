@@ -18,7 +18,7 @@ import sys
 from contextlib import contextmanager
 from typing import Any, Callable, Iterator
 
-from . import child, execs, pinning, runner
+from . import child, execs, pinning, runner, spare
 from .capture import pipes
 from .frames import Connection, pack
 from .orderlog import OrderLog
@@ -100,13 +100,19 @@ def rehearse_runner(stdio: Stdio, rounds: int) -> None:
 
 def rehearse_pin(null: int) -> None:
     """Pin this process, but for the filter, which nothing could take off again."""
+    order, request = (end.detach() for end in socket.socketpair())
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    spare.send_fd(order, theirs.fileno())
+    theirs.close()
+    channel = spare.receive_fd(request)
     install, pinning._install = pinning._install, lambda *_: os.dup(null)
     try:
-        runner.pin(runner.Work(b"", (), {"A": "b"}, pin="rng"), theirs.detach())
+        runner.pin(runner.Work(b"", (), {"A": "b"}, pin="rng"), channel)
     finally:
         pinning._install = install
         ours.close()
+        os.close(order)
+        os.close(request)
 
 
 @contextmanager

@@ -107,12 +107,12 @@ class ForkBox(BoxFiles):
         """Run one thing to its end."""
         if request.seed is None:
             return await self._exec(request, on_output)
-        with await self._pin(request.seed, request.determinism) as pinned:
+        with await self._pin(request.seed, request.determinism, len(request.argv) or 1) as pinned:
             outcome = await self._exec(request, on_output, pinned)
             report = await pinned.report()
         return execs.with_pins(outcome, report, hostname=self.request.hostname)
 
-    async def _pin(self, seed: bytes, level: Determinism) -> Pinned:
+    async def _pin(self, seed: bytes, level: Determinism, roots: int = 1) -> Pinned:
         """A pin whose failure ends the sandbox."""
         if self._pinner is None:
             raise SandboxFailed("this sandbox was made without a way to pin what runs in it")
@@ -120,7 +120,8 @@ class ForkBox(BoxFiles):
         def fail(reason: str) -> None:
             self.talk.fail(SandboxFailed(f"what ran was not kept pinned: {reason}"))
 
-        return await self._pinner.begin(PinRequest(seed=seed, level="full" if level == "full" else "rng"), fail)
+        pin = PinRequest(seed=seed, level="full" if level == "full" else "rng", roots=roots)
+        return await self._pinner.begin(pin, fail)
 
     async def _exec(
         self, request: ExecRequest, on_output: OnOutput | None = None, pinned: Pinned | None = None

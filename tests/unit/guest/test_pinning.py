@@ -12,33 +12,32 @@ from hotbed.guest.pinning import NotPinned, Pinning
 from tests.unit.runtime.replay.supervised import SEED, Supervised, supervised
 
 
-def entered(node: Supervised, seed: bytes) -> tuple[bytes, str]:
+def entered(node: Supervised, seed: bytes) -> bytes:
     """What `enter` returned in a child."""
     pin_id, channel = node.pin(seed)
     source, sink = os.pipe()
     pid = os.fork()
     if pid == 0:
         kernel.prctl(kernel.PR_SET_NO_NEW_PRIVS, 1)
-        pinned = Pinning().enter(channel, "rng")
-        os.write(sink, pinned.entropy + pinned.env["PYTHONHASHSEED"].encode())
+        os.write(sink, Pinning().enter(channel, "rng"))
         os._exit(0)
     channel.close()
-    data = os.read(source, 1000)
+    entropy = os.read(source, 1000)
     os.waitpid(pid, 0)
     os.close(source)
     os.close(sink)
     node.final(pin_id)
-    return data[:32], data[32:].decode()
+    return entropy
 
 
-def test_entropy_and_hash_seed_are_the_seed_s() -> None:
-    """The interpreter's generators, and the interpreters it starts, go on with them."""
+def test_entropy_is_the_seed_s() -> None:
+    """The interpreter's own generators go on with it."""
     with supervised() as node:
-        entropy, hash_seed = entered(node, SEED)
+        entropy = entered(node, SEED)
 
-        assert entered(node, SEED) == (entropy, hash_seed)
-        assert entered(node, bytes(32)) != (entropy, hash_seed)
-        assert 0 <= int(hash_seed) < 1 << 32
+        assert len(entropy) == pinning.ENTROPY_BYTES
+        assert entered(node, SEED) == entropy
+        assert entered(node, bytes(32)) != entropy
 
 
 def test_what_is_started_later_is_pinned_too() -> None:

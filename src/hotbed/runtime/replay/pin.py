@@ -98,6 +98,7 @@ class Pin:
         self._on_change = on_change
         self._channel: socket.socket | None = channel
         self._roots: list[Root] = []
+        self._expected = request.roots
         self._listeners: set[int] = set()
         self._streams = Streams(request.seed)
         self._check = self._check_of(0)  # now, while the sandbox's process is on its way
@@ -169,6 +170,9 @@ class Pin:
         elif data and last is not None and last.begun and data == last.check[:CHECK_BYTES]:
             last.verified = True
             self.state = "verified"
+            if len(self._roots) == self._expected:
+                self._close_channel()  # before the other end does: that would wake us once more
+                self._end_if_over()
         elif data and last is not None and last.begun:
             self.fail("the sandbox drew other bytes than the seed implies")
         elif data:
@@ -233,8 +237,8 @@ class Pin:
         if root.facts & pinning.VDSO or self._timing is not None:
             self._patch.pin(call.tid, self.level)
         self._memory.write(call.tid, call.arguments[0], root.check)
-        self._processes.begin(call.tid, root.inside, str(len(self._roots) - 1))
         notify.answer(root.listener, call.id, len(root.check))
+        self._processes.begin(call.tid, root.inside, str(len(self._roots) - 1))  # it goes on meanwhile
 
     def _answer(self, listener: int, call: Call) -> None:
         number = call.number

@@ -18,12 +18,17 @@ _LATEST_NS = 1 << 62
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PinRequest:
-    """`epoch_ns` is the wall clock's start and `step_ns` what each reading adds; both matter at level `full` only."""
+    """What one rollout is pinned by.
+
+    `epoch_ns` is the wall clock's start and `step_ns` what each reading adds; both matter at level `full` only. `roots`
+    is how many processes will pin themselves, one after the other: the commands of an exec.
+    """
 
     seed: bytes
     level: Level = "rng"
     epoch_ns: int = EPOCH_NS
     step_ns: int = STEP_NS
+    roots: int = 1
 
     def __post_init__(self) -> None:
         if not isinstance(self.seed, bytes) or len(self.seed) != SEED_BYTES:
@@ -34,10 +39,18 @@ class PinRequest:
             raise InvalidRequest(f"clock epoch {self.epoch_ns!r} is not between 1970 and 2116")
         if not 0 < self.step_ns <= 10**9:
             raise InvalidRequest(f"clock step {self.step_ns!r} is not between one nanosecond and one second")
+        if self.roots < 1:
+            raise InvalidRequest(f"{self.roots!r} processes cannot be pinned")
 
     def to_wire(self) -> dict[str, Any]:
         """Plain JSON data."""
-        return {"seed": self.seed.hex(), "level": self.level, "epoch_ns": self.epoch_ns, "step_ns": self.step_ns}
+        return {
+            "seed": self.seed.hex(),
+            "level": self.level,
+            "epoch_ns": self.epoch_ns,
+            "step_ns": self.step_ns,
+            "roots": self.roots,
+        }
 
     @classmethod
     def from_wire(cls, data: Mapping[str, Any]) -> PinRequest:
@@ -47,4 +60,5 @@ class PinRequest:
             level=data["level"],
             epoch_ns=data["epoch_ns"],
             step_ns=data["step_ns"],
+            roots=data["roots"],
         )

@@ -31,11 +31,11 @@ class Supervised:
         theirs.close()
         self._last = 0
 
-    def pin(self, seed: bytes = SEED, level: Any = "rng") -> tuple[int, socket.socket]:
+    def pin(self, seed: bytes = SEED, level: Any = "rng", roots: int = 1) -> tuple[int, socket.socket]:
         """Announce a pin; its id and the channel for the process to be pinned."""
         self._last += 1
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        message = {"op": "pin", "id": self._last, **PinRequest(seed=seed, level=level).to_wire()}
+        message = {"op": "pin", "id": self._last, **PinRequest(seed=seed, level=level, roots=roots).to_wire()}
         socket.send_fds(self.control, [json.dumps(message).encode()], [ours.fileno()])
         ours.close()
         return self._last, theirs

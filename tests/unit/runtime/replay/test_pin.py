@@ -83,7 +83,7 @@ def test_a_process_that_ends_before_it_is_pinned_is_neither_verified_nor_a_failu
 
 def test_commands_one_after_the_other_share_a_channel(node: Supervised) -> None:
     """Each is forked by an agent that is not pinned, so each brings a listener of its own."""
-    pin_id, channel = node.pin()
+    pin_id, channel = node.pin(roots=2)
     source, sink = os.pipe()
     for _ in range(2):
         pid = os.fork()

@@ -14,12 +14,14 @@ SEED = bytes(range(32))
 
 def test_a_request_survives_the_wire() -> None:
     """Node and supervisor must mean the same rollout."""
-    request = PinRequest(seed=SEED, level="full", epoch_ns=5, step_ns=7)
+    request = PinRequest(seed=SEED, level="full", epoch_ns=5, step_ns=7, roots=3)
 
     assert PinRequest.from_wire(request.to_wire()) == request
 
 
-@pytest.mark.parametrize("change", [{"level": "none"}, {"epoch_ns": -1}, {"epoch_ns": 1 << 63}, {"step_ns": 0}])
+@pytest.mark.parametrize(
+    "change", [{"level": "none"}, {"epoch_ns": -1}, {"epoch_ns": 1 << 63}, {"step_ns": 0}, {"roots": 0}]
+)
 def test_what_cannot_be_pinned_is_refused(change: dict[str, Any]) -> None:
     """A clock that stands still would hang whoever waits for it."""
     with pytest.raises(InvalidRequest):
