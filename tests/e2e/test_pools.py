@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import Any
 import pytest
 
 from hotbed import BoltzUnavailable, Client, NodeUnavailable, RLPool, connect
+from tests.e2e.node_process import NodeProcess
 from tests.e2e.published_pool import CANDIDATE, ENV_DIR, RUN_POOL, write_files
 
 pytestmark = pytest.mark.slow
@@ -196,6 +198,28 @@ def test_sixty_four_mebibytes_come_back(pooling: Pooling) -> None:
     assert len(results[0]["count"]) == 64 << 20
 
 
+def test_a_client_elsewhere_steps_through_the_node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Over TCP, where no descriptor can be handed over; everything else is as ever."""
+    monkeypatch.setenv("HOTBED_HOME", str(tmp_path / "home"))
+    write_files(tmp_path, {"env/env.py": ACTOR})
+    port = free_port()
+    node = NodeProcess(tmp_path, backend="fork", port=port)
+    try:
+        with connect(f"http://127.0.0.1:{port}") as client:
+            with RLPool(tmp_path / "env", 3, client=client, step_timeout=1.0) as pool:
+                pool.reset()
+                results, _, done, details = pool.step([0, "os._exit(3)", "time.sleep(60)"])
+                tasks = pool.reset(mask=done)
+                again = pool.step([b"x" * (3 << 20), 0, 0])[0]
+    finally:
+        node.stop()
+
+    assert results == [{"count": 1}, None, None]
+    assert [detail["status"] for detail in details] == ["ok", "exit", "timeout"]
+    assert tasks[1] and tasks[2]
+    assert again == [{"count": 2}, {"count": 1}, {"count": 1}]
+
+
 # --- boltz mode ---
 
 SLOW_LOADER = """
@@ -340,6 +364,13 @@ def test_ten_thousand_steps_leak_nothing(pooling: Pooling, client: Client) -> No
             pool.reset(mask=pool.step(["os._exit(1)", 0, 0, 0])[2])
 
     assert (len(os.listdir("/proc/self/fd")), boxes_in_use(client)) == before
+
+
+def free_port() -> int:
+    """One that nobody listens on."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
 
 
 def wait_until(condition: Callable[[], bool]) -> None:

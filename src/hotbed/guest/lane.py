@@ -29,6 +29,29 @@ def packets(frame: bytes) -> Iterator[Union[bytes, memoryview]]:
         yield view[start : start + PACKET]
 
 
+class Splitter:
+    """Packets in, whole frames out, unread: for whoever only passes them on. Lengths are checked, nothing else is."""
+
+    def __init__(self) -> None:
+        self._held = bytearray()
+
+    def take(self, packet: bytes) -> Optional[bytes]:
+        """The frame that this packet completes, or None. Raises `FrameError`, also when bytes follow the frame."""
+        self._held += packet
+        if len(self._held) < _LENGTHS.size:
+            return None
+        head, body = _LENGTHS.unpack_from(self._held)
+        if head > values.FRAME_LIMIT or body > values.FRAME_LIMIT:
+            raise frames.FrameError(f"frame of {head}+{body} bytes exceeds the limit of {values.FRAME_LIMIT}")
+        size = _LENGTHS.size + head + body
+        if len(self._held) > size:
+            raise frames.FrameError("bytes follow the frame: one request has one answer")
+        if len(self._held) < size:
+            return None
+        frame, self._held = bytes(self._held), bytearray()
+        return frame
+
+
 class Inbox:
     """Packets in, headers out, with their values restored. Limits hold before anything is kept."""
 

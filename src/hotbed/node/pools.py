@@ -26,6 +26,7 @@ from hotbed.node.held import HeldBox
 from hotbed.node.leases import Lease, tenant_id
 from hotbed.node.nursery import Nursery
 from hotbed.node.pool import Pool
+from hotbed.node.relay import Relay
 from hotbed.node.templates import Templates, limits_of
 from hotbed.node.tenants import Tenant
 from hotbed.pools import bundle, envlib, imports
@@ -70,6 +71,7 @@ class Pools:
         self._requirements = Requirements(settings.home / "requirements")
         self._live: dict[str, Pool] = {}
         self._ended: dict[str, str] = {}  # whose each was
+        self._relays: dict[str, Relay] = {}
         self._users: dict[TemplateSpec, int] = {}
 
     def __len__(self) -> int:
@@ -96,6 +98,10 @@ class Pools:
         if not hmac.compare_digest(pool.token, token):
             raise Unauthorized("that is not this pool's token")
         return pool
+
+    def relay_of(self, pool: Pool) -> Relay:
+        """Where the lanes of a pool are that its client has left here."""
+        return self._relays.setdefault(pool.id, Relay(pool))
 
     async def create(self, request: CreatePool, lease: Lease | None) -> PoolCreated:
         """A pool with all its workers, or nothing."""
@@ -172,6 +178,9 @@ class Pools:
 
     def _forget(self, pool: Pool) -> None:
         self._live.pop(pool.id, None)
+        relay = self._relays.pop(pool.id, None)
+        if relay is not None:
+            relay.close()
         self._ended[pool.id] = tenant_id(pool.lease)
         while len(self._ended) > REMEMBERED:
             self._ended.pop(next(iter(self._ended)))

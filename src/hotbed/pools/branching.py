@@ -20,6 +20,8 @@ from hotbed.errors import InvalidRequest, NotReset, SandboxGone
 from hotbed.pools.arguments import brief, named
 from hotbed.pools.contract import PoolOptions
 from hotbed.pools.control import Control
+from hotbed.pools.lanes import Lanes
+from hotbed.pools.relayed import RelayedLanes
 from hotbed.pools.seats import Lane, Phase, Seat
 from hotbed.pools.vector import VectorPool
 
@@ -111,8 +113,16 @@ AnyPool = TypeVar("AnyPool", bound="BranchingPool")
 class BranchingPool(VectorPool):
     """A pool whose environments can be copied."""
 
-    def __init__(self, options: PoolOptions, control: BranchControl, *, seed: bytes, slots: int | None = None) -> None:
-        super().__init__(options, control, seed=seed, slots=slots)
+    def __init__(
+        self,
+        options: PoolOptions,
+        control: BranchControl,
+        *,
+        seed: bytes,
+        slots: int | None = None,
+        lanes: Lanes | RelayedLanes | None = None,
+    ) -> None:
+        super().__init__(options, control, seed=seed, slots=slots, lanes=lanes)
         self._branches = control
         self._forks = 0
 

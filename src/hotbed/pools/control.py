@@ -10,7 +10,7 @@ from typing import Protocol
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grant:
-    """A fresh worker and its lane. Without a socket there is none, and `reason` says why."""
+    """A fresh worker and its lane, unless the lane stays at the node. With a `reason` there is neither."""
 
     index: int
     sock: socket.socket | None = None

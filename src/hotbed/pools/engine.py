@@ -22,6 +22,7 @@ from hotbed.pools import replies
 from hotbed.pools.contract import PoolOptions
 from hotbed.pools.control import Control, WorkerEnd
 from hotbed.pools.lanes import Arrival, Lanes
+from hotbed.pools.relayed import RelayedLanes
 from hotbed.pools.replies import Failure, Stepped
 from hotbed.pools.seats import Lane, Seat
 
@@ -31,12 +32,19 @@ STDERR_SHOWN = 2048
 class Engine:
     """n seats and the lanes to their workers."""
 
-    def __init__(self, options: PoolOptions, control: Control, *, slots: int | None = None) -> None:
+    def __init__(
+        self,
+        options: PoolOptions,
+        control: Control,
+        *,
+        slots: int | None = None,
+        lanes: Lanes | RelayedLanes | None = None,
+    ) -> None:
         self.seats = [Seat(index=index) for index in range(options.n)]
         self._options = options
         self._control = control
         self._slots = slots or options.n
-        self._lanes = Lanes()
+        self._lanes = lanes if lanes is not None else Lanes()
         self._queue: deque[tuple[int, bytes, float]] = deque()
         self._under_way: set[int] = set()
         self._stash: dict[int, Arrival] = {}
@@ -88,7 +96,7 @@ class Engine:
         for grant in self._control.open(indices):
             seat = self.seats[grant.index]
             self._lanes.detach(seat.index)
-            if grant.sock is None:
+            if grant.reason:
                 seat.lane = Lane.NONE
                 seat.fail(Failure(status="lost", reason=grant.reason))
                 continue
@@ -101,7 +109,7 @@ class Engine:
         """Take the lanes of workers that are in an episode already."""
         for grant in self._control.open(indices) if indices else ():
             seat = self.seats[grant.index]
-            if grant.sock is None:
+            if grant.reason:
                 self.lose(seat.index, grant.reason)
             else:
                 self._lanes.attach(seat.index, grant.sock, deadline_s=None)

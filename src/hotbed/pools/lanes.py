@@ -63,8 +63,9 @@ class Lanes:
     def __contains__(self, index: int) -> bool:
         return index in self._lanes
 
-    def attach(self, index: int, sock: socket.socket, *, deadline_s: float | None) -> None:
+    def attach(self, index: int, sock: socket.socket | None, *, deadline_s: float | None) -> None:
         """Take a worker's lane; of a fresh one the first word is awaited until the deadline."""
+        assert sock is not None, "these lanes are sockets"
         self.detach(index)
         sock.setblocking(False)
         one = Lane(index, sock)

@@ -25,6 +25,8 @@ from hotbed.pools.contract import Autoreset, PoolOptions
 from hotbed.pools.control import Control, Output
 from hotbed.pools.engine import Engine
 from hotbed.pools.entries import Batch, Entry
+from hotbed.pools.lanes import Lanes
+from hotbed.pools.relayed import RelayedLanes
 from hotbed.pools.replies import Failure, Stepped
 from hotbed.pools.seats import Logged, Phase, Seat, digest_of
 from hotbed.pools.seeds import episode_seed, given_seeds
@@ -35,11 +37,19 @@ CLOSE_TIMEOUT_S = 5.0
 class VectorPool:
     """n environments, stepped together or as they finish."""
 
-    def __init__(self, options: PoolOptions, control: Control, *, seed: bytes, slots: int | None = None) -> None:
+    def __init__(
+        self,
+        options: PoolOptions,
+        control: Control,
+        *,
+        seed: bytes,
+        slots: int | None = None,
+        lanes: Lanes | RelayedLanes | None = None,
+    ) -> None:
         self._options = options
         self._control = control
         self._seed = seed
-        self._engine = Engine(options, control, slots=slots)
+        self._engine = Engine(options, control, slots=slots, lanes=lanes)
         self._seats = self._engine.seats
         self._sent: dict[int, Any] = {}
         self._resets: list[int] = []

@@ -87,6 +87,14 @@ def end_workers(pool_id: str, troubles: Mapping[int, str]) -> Call[WorkersEnded]
     )
 
 
+def exchange(pool_id: str, body: bytes, *, timeout_s: float) -> Call[bytes]:
+    """Frames to workers through the node, and what they answer."""
+    route = routes.EXCHANGE
+    return Call(
+        method=route.method, target=route.url(id=pool_id), read=bytes, body=body, timeout_s=timeout_s + ANSWER_TIMEOUT_S
+    )
+
+
 def worker_output(pool_id: str, index: int) -> Call[WorkerOutput]:
     """What a worker has printed."""
     return _call(routes.WORKER_OUTPUT, WorkerOutput, id=pool_id, index=str(index))

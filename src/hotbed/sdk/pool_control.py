@@ -10,6 +10,7 @@ from hotbed.errors import Error, NodeUnavailable, ProtocolError
 from hotbed.guest import frames
 from hotbed.pools.branching import Restored, Taken
 from hotbed.pools.control import Grant, Output, WorkerEnd
+from hotbed.pools.relayed import RelayedLanes
 from hotbed.sdk import pool_calls, snapshot_calls
 from hotbed.sdk.addresses import Address, dial
 from hotbed.sdk.transport import Link
@@ -49,7 +50,7 @@ class NodeControl:
             wire = header["error"]
             raise Error.from_wire(wire.get("code", ""), wire.get("message", ""), hint=wire.get("hint"))
         if not fds:
-            return Grant(index=header["index"], reason=str(header.get("reason", "")))
+            return Grant(index=header["index"], reason=str(header.get("reason")) or "the node gave no reason")
         if len(fds) != 1:
             raise ProtocolError("a lane came with more than one descriptor")
         return Grant(index=header["index"], sock=socket.socket(fileno=fds[0]), isolation=str(header["isolation"]))
@@ -114,6 +115,22 @@ class NodeControl:
             self._link.send(pool_calls.delete_pool(self._pool.id))
         except Error:
             pass
+
+
+class RelayControl(NodeControl):
+    """The `Control` of a pool on a node elsewhere, which keeps the lanes: `lanes` passes frames through it."""
+
+    def __init__(self, link: Link, pool: PoolCreated, *, open_timeout_s: float) -> None:
+        super().__init__(link, pool)
+        self._open_timeout_s = open_timeout_s
+        self.lanes = RelayedLanes(self._exchange)
+
+    def open(self, indices: Sequence[int]) -> Sequence[Grant]:
+        """A fresh worker for each; its lane stays at the node."""
+        return self.lanes.open(indices, self._open_timeout_s)
+
+    def _exchange(self, body: bytes, timeout_s: float) -> bytes:
+        return self._link.send(pool_calls.exchange(self._pool.id, body, timeout_s=timeout_s))
 
 
 def _restored(answer: WorkersRestored) -> Restored:

@@ -10,11 +10,13 @@ from hotbed.errors import InvalidRequest, NotFound
 from hotbed.pools import archive
 from hotbed.pools.branching import BranchingPool
 from hotbed.pools.contract import Autoreset, Mode, PoolOptions, Recover
+from hotbed.pools.lanes import Lanes
+from hotbed.pools.relayed import RelayedLanes
 from hotbed.pools.seeds import PoolSeed, pool_seed
 from hotbed.sdk import pool_calls
 from hotbed.sdk.client import AnyClient
 from hotbed.sdk.connect import link_of
-from hotbed.sdk.pool_control import NodeControl
+from hotbed.sdk.pool_control import NodeControl, RelayControl
 from hotbed.sdk.transport import Link
 from hotbed.wire.pools import CreatePool, PoolCreated
 
@@ -60,7 +62,8 @@ class RLPool(BranchingPool):
         made = _create(
             link, env_dir, n=n, mode=mode, template=template, limits=limits, seed=base.hex(), slots=slots, label=label
         )
-        super().__init__(options, NodeControl(link, made), seed=base, slots=made.slots)
+        control, lanes = _ways(link, made, reset_timeout)
+        super().__init__(options, control, seed=base, slots=made.slots, lanes=lanes)
         self.id, self.mode, self.slots, self.isolation = made.id, mode, made.slots, made.isolation
 
 
@@ -74,6 +77,14 @@ def _check_combination(mode: str, slots: int | None, egress: None) -> None:
 def _create(link: Link, env_dir: str | os.PathLike[str], **wanted: Any) -> PoolCreated:
     request = CreatePool(env_digest=send_env_dir(link, env_dir), **wanted)
     return link.send(pool_calls.create_pool(request))
+
+
+def _ways(link: Link, made: PoolCreated, open_timeout_s: float) -> tuple[NodeControl, Lanes | RelayedLanes]:
+    """How to reach the workers: their own sockets from a node on this machine, through the node from any other."""
+    if link.address.unix_path is not None and made.lanes is not None and os.path.exists(made.lanes):
+        return NodeControl(link, made), Lanes()
+    control = RelayControl(link, made, open_timeout_s=open_timeout_s)
+    return control, control.lanes
 
 
 def send_env_dir(link: Link, env_dir: str | os.PathLike[str]) -> str:

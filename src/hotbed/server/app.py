@@ -64,6 +64,7 @@ HANDLERS: tuple[tuple[Route, Handler], ...] = (
     (routes.GET_POOL, pools.get),
     (routes.DELETE_POOL, pools.delete),
     (routes.END_WORKERS, pools.end_workers),
+    (routes.EXCHANGE, pools.exchange),
     (routes.WORKER_OUTPUT, pools.output),
     (routes.TAKE_SNAPSHOT, snapshots.take),
     (routes.RESTORE_WORKERS, snapshots.restore),

@@ -110,6 +110,7 @@ END_WORKERS = Route(
     request=pools.EndWorkers,
     reply=pools.WorkersEnded,
 )
+EXCHANGE = Route(name="exchange", method="POST", path="/v1/pools/{id}/exchange")
 WORKER_OUTPUT = Route(
     name="worker_output", method="GET", path="/v1/pools/{id}/workers/{index}/output", reply=pools.WorkerOutput
 )
@@ -170,6 +171,7 @@ ROUTES: tuple[Route, ...] = (
     GET_POOL,
     DELETE_POOL,
     END_WORKERS,
+    EXCHANGE,
     WORKER_OUTPUT,
     TAKE_SNAPSHOT,
     RESTORE_WORKERS,

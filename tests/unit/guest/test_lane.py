@@ -51,3 +51,21 @@ def test_garbage_never_raises_anything_but_a_frame_error(data: bytes) -> None:
         inbox.take(data)
     except frames.FrameError:
         pass
+
+
+@given(st.text(max_size=300), st.integers(1, 50))
+def test_a_splitter_passes_frames_on_unread(text: str, step: int) -> None:
+    """Whatever they say, and wherever they were cut."""
+    frame, splitter = values.pack({"id": 7, "value": text}), lane.Splitter()
+    found = [splitter.take(frame[start : start + step]) for start in range(0, len(frame), step)]
+
+    assert found == [None] * (len(found) - 1) + [frame]
+    assert splitter.take(b"\0\0\0\0\0\0\0\0") == b"\0" * 8
+
+
+def test_a_splitter_refuses_by_lengths_and_by_what_follows() -> None:
+    """As an inbox does."""
+    with pytest.raises(frames.FrameError, match="exceeds the limit"):
+        lane.Splitter().take(b"\0\0\0\2\xff\xff\xff\xff")
+    with pytest.raises(frames.FrameError, match="one answer"):
+        lane.Splitter().take(values.pack({}) * 2)

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from starlette.responses import Response
+
 from hotbed.errors import NotFound, PoolClosed
+from hotbed.node import relay
 from hotbed.node.node import Node
-from hotbed.server.operation import Call
+from hotbed.node.pool import Pool
+from hotbed.server.operation import Call, read_body
 from hotbed.wire.pools import EnvDir, PoolCreated, PoolList, PoolRow, WorkerOutput, WorkersEnded
 from hotbed.wire.sandboxes import Deleted
 
@@ -33,14 +37,14 @@ async def listing(node: Node, call: Call) -> PoolList:
 
 async def get(node: Node, call: Call) -> PoolRow:
     """One that lives."""
-    return node.pools.get(call.segment("id")).row()
+    return pool_of(node, call).row()
 
 
 async def delete(node: Node, call: Call) -> Deleted:
     """End one; the answer comes when nothing of it is left. Ending it again is no error."""
     pool_id = call.segment("id")
     try:
-        await node.pools.get(pool_id).close("deleted")
+        await pool_of(node, call).close("deleted")
     except PoolClosed:
         pass
     return Deleted(id=pool_id)
@@ -48,7 +52,23 @@ async def delete(node: Node, call: Call) -> Deleted:
 
 async def end_workers(node: Node, call: Call) -> WorkersEnded:
     """End workers that their client gave up, and say how each ended."""
-    return WorkersEnded(workers=await node.pools.get(call.segment("id")).end(call.body.workers))
+    return WorkersEnded(workers=await pool_of(node, call).end(call.body.workers))
+
+
+async def exchange(node: Node, call: Call) -> Response:
+    """Pass frames to workers and back, for a client that is elsewhere."""
+    pool = pool_of(node, call)
+    request = relay.parse(await read_body(call.request, relay.BODY_LIMIT))
+    answer = await node.pools.relay_of(pool).exchange(request)
+    return Response(answer, media_type="application/octet-stream")
+
+
+def pool_of(node: Node, call: Call) -> Pool:
+    """The pool that a request names, if it is the caller's to see."""
+    pool = node.pools.get(call.segment("id"))
+    if not call.sees(pool.lease):
+        raise NotFound("no such pool")
+    return pool
 
 
 async def output(node: Node, call: Call) -> WorkerOutput:
@@ -56,4 +76,4 @@ async def output(node: Node, call: Call) -> WorkerOutput:
     index = call.segment("index")
     if not index.isascii() or not index.isdigit() or len(index) > 6:
         raise NotFound(f"no worker {index[:16]!r}")
-    return await node.pools.get(call.segment("id")).output(int(index))
+    return await pool_of(node, call).output(int(index))
