@@ -21,7 +21,7 @@ from hotbed.errors import TooLarge
 from hotbed.node.leases import Lease
 from hotbed.node.node import Node
 from hotbed.node.tenants import Caller, Tenant
-from hotbed.server.connection import Gone, while_connected
+from hotbed.server.connection import Gone, until_hung_up
 from hotbed.server.errors import error_response
 from hotbed.wire.routes import LEASE_HEADER, Route
 
@@ -112,8 +112,8 @@ class Operation:
         call = Call(request=request, body=body, lease=lease, caller=caller)
         if caller is not None:
             call = await self._admit(self._node, self.route, call)
-        if self._watched and lease is None:
-            answer = await while_connected(request.receive, self._handler(self._node, call))
+        if self._watched:
+            answer = await until_hung_up(request.receive, self._handler(self._node, call))
         else:
             answer = await self._handler(self._node, call)
         if isinstance(answer, Response):

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 import pytest
 
-from hotbed.server.connection import Emit, Gone, Stream, while_connected
+from hotbed.server.connection import Emit, Gone, Stream, until_hung_up, while_connected
 from tests.unit.server.asking import Asked
 
+EITHER = pytest.mark.parametrize("watched", [while_connected, until_hung_up])
 
-def test_work_that_ends_first_gives_its_result_or_its_error() -> None:
+
+@EITHER
+def test_work_that_ends_first_gives_its_result_or_its_error(watched: Any) -> None:
     """The connection was only watched."""
 
     async def fail() -> None:
@@ -18,14 +22,15 @@ def test_work_that_ends_first_gives_its_result_or_its_error() -> None:
 
     async def scenario() -> None:
         asked = Asked("GET", "/", [], {})
-        assert await while_connected(asked.receive, asyncio.sleep(0, "done")) == "done"
+        assert await watched(asked.receive, asyncio.sleep(0, "done")) == "done"
         with pytest.raises(ValueError, match="mine"):
-            await while_connected(asked.receive, fail())
+            await watched(asked.receive, fail())
 
     asyncio.run(scenario())
 
 
-def test_work_is_cancelled_and_waited_for_when_the_client_hangs_up() -> None:
+@EITHER
+def test_work_is_cancelled_and_waited_for_when_the_client_hangs_up(watched: Any) -> None:
     """Its clean-up has run by the time we go on."""
     cleaned: list[bool] = []
 
@@ -40,10 +45,24 @@ def test_work_is_cancelled_and_waited_for_when_the_client_hangs_up() -> None:
         asked = Asked("GET", "/", [], {})
         asyncio.get_running_loop().call_soon(asked.hang_up)
         with pytest.raises(Gone):
-            await while_connected(asked.receive, work())
+            await watched(asked.receive, work())
 
     asyncio.run(scenario())
     assert cleaned == [True]
+
+
+def test_a_cancellation_that_is_not_the_clients_passes_through() -> None:
+    """A node that shuts down cancels too."""
+
+    async def scenario() -> None:
+        asked = Asked("GET", "/", [], {})
+        task = asyncio.ensure_future(until_hung_up(asked.receive, asyncio.sleep(3600)))
+        await asyncio.sleep(0)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(scenario())
 
 
 @pytest.mark.parametrize(("headers", "length"), [(None, None), ({"content-length": "2"}, "2")])

@@ -44,12 +44,14 @@ def test_a_request_under_an_ended_lease_runs_nothing() -> None:
     asyncio.run(scenario())
 
 
-def test_a_client_without_a_lease_that_hangs_up_ends_its_rollout() -> None:
-    """Nothing else would, until the timeout."""
+@pytest.mark.parametrize("leased", [False, True])
+def test_a_client_that_hangs_up_ends_its_rollout(leased: bool) -> None:
+    """A task that was cancelled, a call whose time ran out: its client lives on, and so does its lease."""
 
     async def scenario() -> None:
         async with served() as (node, app):
-            asked = Asked("POST", "/v1/rollouts", b'{"template":"python","command":"sleep 60"}', {})
+            headers = {"x-hotbed-lease": node.leases.open().id} if leased else {}
+            asked = Asked("POST", "/v1/rollouts", b'{"template":"python","command":"sleep 60"}', headers)
             running = asyncio.ensure_future(app(asked.scope, asked.receive, asked.send))
             while not node.inflight:
                 await asyncio.sleep(0.01)
