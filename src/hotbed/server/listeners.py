@@ -32,7 +32,13 @@ class SocketOwnership:
     def take(cls, socket_path: Path, *, wait_s: float = LOCK_WAIT_S) -> SocketOwnership:
         """Become the owner; a node that is just ending is waited for. Raises `NodeUnavailable`."""
         path = socket_path.with_suffix(".pid")
-        fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        try:
+            fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        except OSError as reason:
+            raise NodeUnavailable(
+                f"{path} cannot be written: {reason.strerror}",
+                hint="give the socket a directory that exists and is yours",
+            ) from None
         deadline = time.monotonic() + wait_s
         while not _try_lock(fd):
             if time.monotonic() > deadline or is_served(socket_path):

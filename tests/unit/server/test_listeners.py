@@ -38,6 +38,12 @@ def test_a_path_has_one_owner(tmp_path: Path) -> None:
     SocketOwnership.take(path, wait_s=0).release()
 
 
+def test_a_directory_that_is_not_there_is_said(tmp_path: Path) -> None:
+    """A typing error is no traceback."""
+    with pytest.raises(NodeUnavailable, match="cannot be written"):
+        SocketOwnership.take(tmp_path / "nope" / "node.sock")
+
+
 def test_tcp_connections_send_at_once(tmp_path: Path) -> None:
     """Two small writes must not wait for each other's acknowledgement."""
     with listen_tcp("127.0.0.1", 0, dead_after_s=3) as listener:
