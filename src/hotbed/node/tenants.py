@@ -24,7 +24,7 @@ from hotbed.wire.checks import require
 
 SCOPES = ("admin", "run", "grade", "read")
 TEMPLATE_MARK = "--"  # between a tenant and the name of its template
-_LEAST = {"templates": 0, "requests_per_s": 0, "waiting": 0, "cpus": 0.1}
+_LEAST = {"templates": 0, "requests_per_s": 0, "waiting": 0, "cpus": 0.1, "sandboxes": 2}
 _NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 
 

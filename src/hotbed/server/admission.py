@@ -90,11 +90,9 @@ def rewritten(node: Node, route: Route, body: Any, caller: Caller) -> Any:
 
 def _grading(node: Node, body: Any, tenant: Tenant) -> Any:
     template = body.spec.get("template")
-    spec = body.spec
-    if isinstance(template, str):
-        spec = {**spec, "template": tenant.template_name(template, node.templates.built_in)}
-    group_id = f"{tenant.id}:{body.group_id}" if body.group_id else ""
-    return replace(body, spec=spec, group_id=group_id)
+    if not isinstance(template, str):
+        return body
+    return replace(body, spec={**body.spec, "template": tenant.template_name(template, node.templates.built_in)})
 
 
 def named_template(node: Node, body: Any, tenant: Tenant) -> Any:

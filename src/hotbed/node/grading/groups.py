@@ -23,10 +23,10 @@ from hotbed.errors import Error, InvalidRequest
 from hotbed.grading import wire_form
 from hotbed.grading.seeds import judge_seed
 from hotbed.grading.verdicts import GradeResult
-from hotbed.node.grading.host import Fork, Host, Lanes, Room
+from hotbed.node.grading.host import Fork, Host, Lanes, Room, TenantRoom
 from hotbed.node.grading.members import Member
 from hotbed.node.grading.run import CHUNK, GroupRun, Plan
-from hotbed.node.leases import Lease, lasting, tenant_id
+from hotbed.node.leases import Lease, claim_of, lasting, tenant_id
 from hotbed.node.ledger.entry import Entry
 from hotbed.node.nursery import Nursery
 from hotbed.node.templates import Templates
@@ -108,6 +108,7 @@ class Graders:
         self._nursery = nursery
         self._note = note
         self._room = Room(max(2, room))
+        self._rooms: dict[str, TenantRoom] = {}
         self._lanes = Lanes(sorted(os.sched_getaffinity(0)))
         self._running = 0
         self._cores = cores
@@ -158,22 +159,32 @@ class Graders:
                 lines -= len(each.lines)
                 del self._known[oldest]
 
-    def _concurrency(self, request: GradeRequest) -> int:
+    def _room_of(self, lease: Lease | None) -> Room:
+        """Where a group's sandboxes find room: a tenant's in its own part."""
+        claimant, share = claim_of(lease)
+        if share is None:
+            return self._room
+        room = self._rooms.get(claimant)
+        if room is None or room.share is not share:
+            room = self._rooms[claimant] = TenantRoom(share, self._room)
+        return room
+
+    def _concurrency(self, request: GradeRequest, room: Room) -> int:
         """How many candidates at once: more than there is room for would only keep other groups from their turn."""
-        return min(request.concurrency or CHUNK * max(2, self._cores), self._room.size)
+        return min(request.concurrency or CHUNK * max(2, self._cores), room.size)
 
     async def _grade(
         self, group: Group, request: GradeRequest, spec: wire_form.Spec, lease: Lease | None, seed: str | None
     ) -> None:
-        begun = time.perf_counter()
+        begun, room = time.perf_counter(), self._room_of(lease)
         self._running += 1
         try:
             template = await self._templates.warm(spec.template)
-            plan = plan_of(request, spec, concurrency=self._concurrency(request), judge=seed)
+            plan = plan_of(request, spec, concurrency=self._concurrency(request, room), judge=seed)
             recorder = Recorder(group, request, template, plan.judge_seed, partial(self._note, lease=lease))
             alone = self._running == 1 and len(plan.members) <= _QUICK
             host = Host(fork=self._fork, template=template, lease=lease, use_spares=alone)
-            run = GroupRun(plan, host, self._room, self._lanes, recorder.emit)
+            run = GroupRun(plan, host, room, self._lanes, recorder.emit)
             statuses = await run.run()
         except asyncio.CancelledError:
             group.fail(Error("grading was cancelled"))

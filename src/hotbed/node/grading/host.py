@@ -17,6 +17,7 @@ from typing import Any
 from hotbed.grading.limits import CallLimits
 from hotbed.node.held import HeldBox
 from hotbed.node.leases import Lease
+from hotbed.node.scheduler import Share
 from hotbed.runtime.base import BoxRequest, Determinism, Limits, Template
 
 Fork = Callable[[Template, BoxRequest, Lease | None], Awaitable[HeldBox]]
@@ -66,6 +67,21 @@ class Room:
             if not granted.done():
                 self.free -= wanted
                 granted.set_result(None)
+
+
+class TenantRoom(Room):
+    """One tenant's part of the room: half of its share, since what is left is for what it keeps."""
+
+    def __init__(self, share: Share, outer: Room) -> None:
+        super().__init__(max(2, min(share.limit // 2, outer.size)))
+        self.share = share
+        self._outer = outer
+
+    @asynccontextmanager
+    async def taken(self, count: int) -> AsyncIterator[None]:
+        """Room for so many, in the tenant's part first, so that its line delays nobody else."""
+        async with super().taken(count), self._outer.taken(count):
+            yield
 
 
 class Lanes:

@@ -237,8 +237,9 @@ def test_concurrency_is_at_most_the_room(monkeypatch: pytest.MonkeyPatch) -> Non
     """More would only keep other groups from their turn."""
 
     async def scenario(bench: Bench) -> None:
-        assert bench.graders._concurrency(replace(REQUEST, concurrency=4000)) == 16
-        assert bench.graders._concurrency(replace(REQUEST, concurrency=3)) == 3
+        room = bench.graders._room_of(None)
+        assert bench.graders._concurrency(replace(REQUEST, concurrency=4000), room) == 16
+        assert bench.graders._concurrency(replace(REQUEST, concurrency=3), room) == 3
 
     played(monkeypatch, scenario)
 

@@ -7,7 +7,8 @@ import asyncio
 import pytest
 
 from hotbed.grading.limits import CallLimits
-from hotbed.node.grading.host import Lanes, Room, box_limits
+from hotbed.node.grading.host import Lanes, Room, TenantRoom, box_limits
+from hotbed.node.scheduler import Share
 from hotbed.runtime.base import Limits
 from tests.unit.node.grading.boxes import Forks
 
@@ -113,3 +114,22 @@ def test_limits_of_the_template_need_no_sandbox_of_their_own() -> None:
     changed = box_limits(base, CallLimits(memory_mib=256))
     assert changed is not None
     assert (changed.memory_mib, changed.disk_mib) == (256, 128)
+
+
+def test_a_tenants_groups_line_up_in_its_own_part() -> None:
+    """Half of its share, and never more than there is; its line delays nobody else's."""
+
+    async def scenario() -> None:
+        outer = Room(8)
+        small = TenantRoom(Share(name="a", limit=8, waiting=1), outer)
+        large = TenantRoom(Share(name="b", limit=4096, waiting=1), outer)
+        assert (small.size, large.size) == (4, 8)
+        async with small.taken(4):
+            waiting = asyncio.get_running_loop().create_task(small._take(2))
+            await asyncio.sleep(0)
+            async with large.taken(4):
+                assert (outer.free, waiting.done()) == (0, False)
+        await waiting
+        assert outer.free == 8
+
+    asyncio.run(scenario())
