@@ -11,6 +11,7 @@ from typing import Any
 
 from hotbed.sdk import calls
 from hotbed.sdk.transport import Link
+from hotbed.wire.checks import require
 from hotbed.wire.health import Health
 from hotbed.wire.ledger import GroupReplay, ReplayReport, RolloutDetail, RolloutList
 from hotbed.wire.sandboxes import SandboxRow
@@ -28,6 +29,9 @@ def template_request(
     limits: Mapping[str, float] | None,
 ) -> CreateTemplate:
     """The wire form of a template."""
+    require(
+        not isinstance(preload, (str, bytes)), f"preload is one string, {preload!r}", 'give names: ["json", "decimal"]'
+    )
     return CreateTemplate(name=name, image=image, preload=tuple(preload), env=dict(env or {}), limits=limits)
 
 

@@ -27,6 +27,12 @@ def test_client_asks_about_the_node(client: Client) -> None:
     assert client.sandboxes() == ()
 
 
+def test_preloads_are_a_list(client: Client) -> None:
+    """A string is one too, of letters."""
+    with pytest.raises(InvalidRequest, match="preload is one string"):
+        client.create_template("letters", preload="json")
+
+
 def test_template_is_named_once_and_can_be_named_again(client: Client) -> None:
     """The same content under the same name is the same template."""
     first = client.create_template("mine", preload=["json"], env={"A": "b"})

@@ -18,6 +18,9 @@ FILTERS = ("template", "status", "kind", "sandbox_id", "group_id", "label")
 async def listing(node: Node, call: Call) -> RolloutList:
     """A page, newest first."""
     query = call.request.query_params
+    unknown = sorted(set(query) - {*FILTERS, "limit", "before"})
+    if unknown:
+        raise InvalidRequest(f"rollouts cannot be asked for by {unknown[0][:64]!r}", hint=f"by {', '.join(FILTERS)}")
     limit = min(_number(query.get("limit"), "limit") or PAGE, PAGE_LIMIT)
     before = _number(query.get("before"), "before")
     where = {name: query[name] for name in FILTERS if name in query}

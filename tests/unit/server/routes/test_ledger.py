@@ -55,6 +55,8 @@ def test_what_was_answered_is_in_the_ledger(tmp_path: Path) -> None:
         assert [row["id"] for row in page["rollouts"]] == ids[:2:-1]
         rest = (await ask(app, "GET", f"/v1/rollouts?before={page['next']}")).json
         assert [row["id"] for row in rest["rollouts"]] == ids[2::-1]
+        mistyped = await ask(app, "GET", "/v1/rollouts?stauts=exit")
+        assert (mistyped.status, "status" in mistyped.json["hint"]) == (400, True)
         failed = (await ask(app, "GET", "/v1/rollouts?status=exit")).json["rollouts"]
         assert {row["exit_code"] for row in failed} == {1}
         detail = (await ask(app, "GET", f"/v1/rollouts/{ids[3]}")).json
