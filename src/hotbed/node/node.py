@@ -55,6 +55,11 @@ class Policy:
     home: str = ""
     boltz_slots: int = 0
 
+    @property
+    def pools(self) -> PoolSettings:
+        """What of it is about pools."""
+        return PoolSettings(home=Path(self.home), boltz_slots=self.boltz_slots, ttl_s=self.ttl_s)
+
 
 class Node:
     """One machine's templates, sandboxes and promises."""
@@ -79,10 +84,7 @@ class Node:
         self.admission = Admission(
             limit=policy.max_sandboxes, queue_limit=policy.queue_limit, wait_s=policy.queue_wait_s
         )
-        pool_settings = PoolSettings(home=Path(policy.home), boltz_slots=policy.boltz_slots, ttl_s=policy.ttl_s)
-        self.pools = Pools(
-            pool_settings, backend=backend, templates=self.templates, nursery=self.nursery, fork=self.fork
-        )
+        self.pools = Pools(policy.pools, backend=backend, templates=self.templates, nursery=self.nursery, fork=self.fork)
         self.snapshots = Snapshots(SnapshotSettings(ttl_s=policy.ttl_s), backend=backend, nursery=self.nursery)
         self.graders = Graders(
             templates=self.templates,
