@@ -17,6 +17,7 @@ from .request import Refused, refusal
 
 if TYPE_CHECKING:
     import tarfile
+    from contextlib import ExitStack
 
 OnOutcome = Callable[[Dict[str, Any]], None]
 Work = Callable[[int], Dict[str, Any]]
@@ -80,15 +81,19 @@ def outcome_from(fd: int) -> Dict[str, Any]:
 def pack(path: str, fd: int) -> Dict[str, Any]:
     """Write a tar of the file or folder to `fd`: folders, regular files and links."""
     import tarfile
+    from contextlib import ExitStack
 
     packed = holes = 0
     disk = os.statvfs("/")
-    with os.fdopen(fd, "wb", _COPY) as sink, tarfile.open(fileobj=sink, mode="w|", format=tarfile.PAX_FORMAT) as tar:
-        for source, name in below(path):
+    with os.fdopen(fd, "wb", _COPY) as sink, tarfile.open(
+        fileobj=sink, mode="w|", format=tarfile.PAX_FORMAT
+    ) as tar, ExitStack() as locked:
+        for source, name in below(path, locked):
             holes += holes_of(os.lstat(source))
             if holes > disk.f_blocks * disk.f_frsize:
                 raise Refused("too_large", f"{path} holds sparse files of more than this disk's size")
-            packed += add(tar, source, name)
+            with ExitStack() as briefly:
+                packed += add(tar, source, name, briefly)
     return {"files": packed}
 
 
@@ -97,30 +102,44 @@ def holes_of(about: os.stat_result) -> int:
     return max(0, about.st_size - about.st_blocks * 512) if stat.S_ISREG(about.st_mode) else 0
 
 
-def below(path: str) -> Iterator[Tuple[str, str]]:
-    """(path, name in the archive) of everything to pack."""
+def unlock(path: str, bits: int, until: ExitStack) -> None:
+    """Let the owner, who is the same user, read something whose mode says no, for so long."""
+    mode = stat.S_IMODE(os.lstat(path).st_mode)
+    if mode & bits != bits:
+        os.chmod(path, mode | bits)
+        until.callback(os.chmod, path, mode)
+
+
+def below(path: str, locked: ExitStack) -> Iterator[Tuple[str, str]]:
+    """(path, name in the archive) of everything to pack. Folders that are locked are open until `locked` is closed."""
     if not stat.S_ISDIR(os.stat(path).st_mode):
         yield path, os.path.basename(path)
         return
     folders = [("", path)]
     while folders:
         prefix, folder = folders.pop()
+        if not os.access(folder, os.R_OK | os.X_OK):
+            unlock(folder, 0o500, locked)
         for entry in sorted(os.scandir(folder), key=lambda entry: entry.name):
             yield entry.path, prefix + entry.name
             if entry.is_dir(follow_symlinks=False):
                 folders.append((prefix + entry.name + "/", entry.path))
 
 
-def add(tar: tarfile.TarFile, source: str, name: str) -> int:
+def add(tar: tarfile.TarFile, source: str, name: str, briefly: ExitStack) -> int:
     """One member; 0 if it is of a kind that is not packed."""
     file: Optional[BinaryIO] = None
-    if stat.S_ISREG(os.lstat(source).st_mode):
+    about = os.lstat(source)
+    if stat.S_ISREG(about.st_mode):
+        if not os.access(source, os.R_OK):
+            unlock(source, 0o400, briefly)
         file = os.fdopen(os.open(source, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW), "rb", _COPY)
         info = tar.gettarinfo(arcname=name, fileobj=file)
     else:
         info = tar.gettarinfo(source, arcname=name)
     if info is None or not (info.isreg() or info.isdir() or info.issym() or info.islnk()):
         return 0
+    info.mode = stat.S_IMODE(about.st_mode)
     info.uid = info.gid = 0
     info.uname = info.gname = ""
     tar.addfile(info, file if info.isreg() else None)

@@ -91,6 +91,33 @@ def test_holes_larger_than_the_disk_are_not_packed(tmp_path: Path) -> None:
         archive.pack(str(tmp_path), os.open(os.devnull, os.O_WRONLY))
 
 
+def test_what_the_owner_locked_is_packed_and_stays_locked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A program that takes away its own rights must not cost its caller everything else."""
+    if os.geteuid() == 0:
+        os.chown(tmp_path, 1001, 1001)
+    monkeypatch.chdir(tmp_path)
+    pid = os.fork()
+    if pid == 0:
+        try:
+            if os.geteuid() == 0:
+                os.setresuid(1001, 1001, 1001)
+            os.makedirs("tree/locked")
+            for name in ("tree/locked/in", "tree/none"):
+                with open(name, "wb") as file:
+                    file.write(b"x")
+                os.chmod(name, 0)
+            os.chmod("tree/locked", 0)
+            archive.pack("tree", os.open("packed", os.O_WRONLY | os.O_CREAT))
+        finally:
+            os._exit(0)
+    os.waitpid(pid, 0)
+
+    with tarfile.open(tmp_path / "packed") as packed:
+        assert {member.name: member.mode for member in packed} == {"locked": 0, "locked/in": 0, "none": 0}
+    assert (tmp_path / "tree" / "locked").stat().st_mode & 0o777 == 0
+    os.chmod(tmp_path / "tree" / "locked", 0o700)
+
+
 def test_packing_what_is_not_there_is_refused(agent: AgentProcess, tmp_path: Path) -> None:
     """Before any descriptor is sent."""
     assert agent.ask("pack", path=f"{tmp_path}/none")["code"] == "not_found"
