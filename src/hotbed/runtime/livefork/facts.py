@@ -6,8 +6,9 @@ import os
 import resource
 import struct
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from hotbed.runtime.livefork.tracee import Tracee
 
@@ -109,26 +110,40 @@ class Manner:
     cpus: frozenset[int]
 
 
+def signals_of(about: dict[str, str]) -> tuple[int, int]:
+    """The signals that are caught and ignored, as bits."""
+    return int(about["SigCgt"], 16), int(about["SigIgn"], 16)
+
+
 def manner_of(tracee: Tracee, about: dict[str, str]) -> Manner:
     """Ask a stopped process how it is set up. Raises `OSError`."""
-    pid = tracee.pid
-    caught = int(about["SigCgt"], 16)
+    caught, ignored = signals_of(about)
     numbers = [number for number in range(1, _NSIG + 1) if caught >> (number - 1) & 1]
+    actions = [(number, _asked(tracee, "rt_sigaction", number, 0, after=(8,), size=_SA_SIZE)) for number in numbers]
     return Manner(
         break_at=tracee.call("brk", 0),
-        actions=tuple(
-            (number, _asked(tracee, "rt_sigaction", number, 0, after=(8,), size=_SA_SIZE)) for number in numbers
-        ),
-        ignored=int(about["SigIgn"], 16),
+        actions=tuple(actions),
+        ignored=ignored,
         caught=caught,
         alternate_stack=_asked(tracee, "sigaltstack", 0, size=_STACK_SIZE),
-        limits=_limits(pid),
-        umask=int(about["Umask"], 8),
-        cwd="/" if lost_folder(pid) else os.readlink(f"/proc/{pid}/cwd"),
-        name=Path(f"/proc/{pid}/comm").read_bytes().rstrip(b"\n"),
-        nice=os.getpriority(os.PRIO_PROCESS, pid),
-        cpus=frozenset(os.sched_getaffinity(pid)),
+        **_seen_from_outside(tracee.pid, about),
     )
+
+
+def manner_like(known: Manner, pid: int, about: dict[str, str]) -> Manner:
+    """How a process is set up that would answer as a known one did: what can be seen without asking it is looked at."""
+    return replace(known, **_seen_from_outside(pid, about))
+
+
+def _seen_from_outside(pid: int, about: dict[str, str]) -> dict[str, Any]:
+    return {
+        "limits": _limits(pid),
+        "umask": int(about["Umask"], 8),
+        "cwd": "/" if lost_folder(pid) else os.readlink(f"/proc/{pid}/cwd"),
+        "name": Path(f"/proc/{pid}/comm").read_bytes().rstrip(b"\n"),
+        "nice": os.getpriority(os.PRIO_PROCESS, pid),
+        "cpus": frozenset(os.sched_getaffinity(pid)),
+    }
 
 
 def interval_timers(tracee: Tracee, about: dict[str, str]) -> list[str]:

@@ -16,6 +16,7 @@ from collections.abc import Iterator
 
 from hotbed.runtime.livefork import facts, handles, maps, pages
 from hotbed.runtime.livefork.capture import Capture, digests
+from hotbed.runtime.livefork.facts import Manner
 from hotbed.runtime.livefork.maps import Mapping, Piece
 from hotbed.runtime.livefork.runs import PAGE, Run, both, minus, size
 from hotbed.runtime.livefork.tracee import Lost, R, Tracee
@@ -39,13 +40,13 @@ def load(vessel: Tracee, capture: Capture, *, verify: bool = False) -> dict[str,
     """Restore into a stopped, idle vessel for which `begin` has been called, and let it run. What it took."""
     about = facts.status(vessel.pid)
     _check(vessel, about, capture)
-    manner = facts.manner_of(vessel, about)
+    manner = _manner_of(vessel, about, capture)
     facts.assume(vessel, manner, capture.manner)
     handles.open_again(vessel, capture.handles)
     for fd in capture.closed:
         vessel.call("close", fd)
-    if manner.break_at != capture.manner.break_at:
-        vessel.call("brk", capture.manner.break_at)
+    if vessel.call("brk", capture.manner.break_at) != capture.manner.break_at:
+        raise Lost("its heap could not be given the size of the original's")
     _lay_out(vessel, capture.mappings)
     written = _fill(vessel, capture)
     if verify:
@@ -62,6 +63,14 @@ def _check(vessel: Tracee, about: dict[str, str], capture: Capture) -> None:
         raise Lost(f"the vessel is process {facts.inside_number(about)}, the original was {capture.number}")
     if vessel.registers[R["fs_base"]] != capture.registers[R["fs_base"]]:
         raise Lost("the vessel is not of the same template")
+
+
+def _manner_of(vessel: Tracee, about: dict[str, str], capture: Capture) -> Manner:
+    """How the vessel is set up. Its signals and alternate stack are those of every vessel of its template."""
+    known = capture.witness.newborn
+    if known is None or (known.caught, known.ignored) != facts.signals_of(about):
+        known = capture.witness.newborn = facts.manner_of(vessel, about)
+    return facts.manner_like(known, vessel.pid, about)
 
 
 # --- layout ---

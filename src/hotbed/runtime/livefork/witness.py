@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from hotbed.runtime.livefork import maps, pages
 from hotbed.runtime.livefork.arena import Arena
+from hotbed.runtime.livefork.facts import Manner
 from hotbed.runtime.livefork.image import Image
 from hotbed.runtime.livefork.pages import Pagemap
 from hotbed.runtime.livefork.runs import Run, both, minus, union
@@ -19,6 +20,7 @@ class Witness:
     def __init__(self, pid: int, *, trust_places: bool) -> None:
         self.pid = pid
         self.arena = Arena()
+        self.newborn: Manner | None = None  # how a program of the template is set up before it has done anything
         self.trusts_places = trust_places
         mappings = maps.private(maps.read(pid))
         self.pagemap = Pagemap(pid)
