@@ -13,6 +13,7 @@
     │   └── PoolBusy           pool_busy           409
     ├── Unauthorized           unauthorized        401
     ├── Forbidden              forbidden           403
+    │   └── TierLimit          tier_limit          403   more than the tenant's tier ever allows; waiting is no use
     ├── NotFound               not_found           404
     │   ├── UnknownTemplate    unknown_template    404
     │   ├── FileMissing        file_not_found      404
@@ -161,6 +162,12 @@ class Forbidden(Error):
     """The key is good, but not for this."""
 
     code, status = "forbidden", 403
+
+
+class TierLimit(Forbidden):
+    """More than the tenant's tier ever allows. Nothing was run, and waiting is no use."""
+
+    code = "tier_limit"
 
 
 class NotFound(Error):

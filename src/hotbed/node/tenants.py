@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
-from hotbed.errors import Forbidden, InvalidRequest, QuotaExceeded, RateLimited
+from hotbed.errors import Forbidden, InvalidRequest, RateLimited, TierLimit
 from hotbed.node.leases import Lease
 from hotbed.node.scheduler import Share
 from hotbed.wire.checks import require
@@ -134,7 +134,7 @@ class Tenant:
         for name in ("cpus", "memory_mib"):
             most = getattr(self.tier, name)
             if changed.get(name, 0) > most:
-                raise QuotaExceeded(
+                raise TierLimit(
                     f"limits.{name} is {changed[name]:g}, and tier {self.tier.name} allows {most:g} for a sandbox",
                     hint="ask for less, or ask the operator of this server for another tier",
                 )

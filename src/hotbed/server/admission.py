@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, fields, replace
 from typing import Any
 
-from hotbed.errors import NotFound, QuotaExceeded, SandboxGone, UnknownRollout
+from hotbed.errors import NotFound, QuotaExceeded, SandboxGone, TierLimit, UnknownRollout
 from hotbed.node import replays
 from hotbed.node.node import Node
 from hotbed.node.tenants import Caller, Tenant
@@ -100,7 +100,7 @@ def named_template(node: Node, body: Any, tenant: Tenant) -> Any:
     name = tenant.template_name(body.name, frozenset())
     own = [known for known in node.templates.names if tenant.owns_template(known)]
     if name not in own and len(own) >= tenant.tier.templates:
-        raise QuotaExceeded(
+        raise TierLimit(
             f"tenant {tenant.id} may keep {tenant.tier.templates} templates of its own in tier {tenant.tier.name}",
             hint="delete one, use a template of the catalog, or ask the operator of this server for another tier",
         )

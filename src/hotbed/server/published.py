@@ -16,7 +16,7 @@ from typing import Any
 
 from starlette.responses import Response
 
-from hotbed.errors import Error, InvalidRequest, QuotaExceeded
+from hotbed.errors import Error, InvalidRequest, QuotaExceeded, TierLimit
 from hotbed.node.tenants import Caller
 from hotbed.server.errors import as_error
 from hotbed.server.operation import Call, Refuse
@@ -72,7 +72,7 @@ def refusing(codes: Mapping[str, tuple[str, int]], prefix: str) -> Refuse:
 
 
 def _is_demo(error: Error, caller: Caller | None) -> bool:
-    return isinstance(error, QuotaExceeded) and caller is not None and caller.tenant.tier.name == "demo"
+    return isinstance(error, (QuotaExceeded, TierLimit)) and caller is not None and caller.tenant.tier.name == "demo"
 
 
 def session_id(call: Call, prefix: str) -> str:

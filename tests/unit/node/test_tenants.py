@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from hotbed.errors import Forbidden, InvalidRequest, QuotaExceeded, RateLimited
+from hotbed.errors import Forbidden, InvalidRequest, RateLimited, TierLimit
 from hotbed.node.tenants import Caller, Tenant, Tenants, Tier, check_scopes, tiers_from
 
 DEFAULT = {"cpus": 1.0, "memory_mib": 1024, "disk_mib": 512}
@@ -62,7 +62,7 @@ def test_limits_stay_under_the_tier() -> None:
     small = Tenant("acme", Tier(name="small", cpus=0.5, memory_mib=512))
 
     assert small.capped(None, DEFAULT) == {"cpus": 0.5, "memory_mib": 512, "disk_mib": 256}
-    with pytest.raises(QuotaExceeded, match="limits.memory_mib is 4096, and tier small allows 512"):
+    with pytest.raises(TierLimit, match="limits.memory_mib is 4096, and tier small allows 512"):
         small.capped({"memory_mib": 4096}, DEFAULT)
     assert Tenant("bob", Tier(name="pro")).capped(None, DEFAULT) is None
 

@@ -144,7 +144,7 @@ def test_templates_are_their_tenants(tmp_path: Path) -> None:
             names = {row["name"] for row in (await way.ask("bob", "GET", "/v1/templates")).json["templates"]}
             assert names == {"python", "python-numpy", "bob--mine"}
             second = await way.ask("bob", "POST", "/v1/templates", {"name": "other"})
-            assert (second.status, second.json["code"]) == (429, "quota_exceeded")
+            assert (second.status, second.json["code"]) == (403, "tier_limit")
 
     asyncio.run(scenario())
 

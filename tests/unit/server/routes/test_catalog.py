@@ -28,7 +28,7 @@ def test_a_bake_is_live_at_once_and_the_same_twice(tmp_path: Path) -> None:
                 2,
                 2,
             )
-            assert (await way.raw("acme", "POST", "/v1/templates", {**BAKE, "name": "two"})).status == 429
+            assert (await way.raw("acme", "POST", "/v1/templates", {**BAKE, "name": "two"})).status == 403
             assert (await way.raw("acme", "POST", "/v1/templates/mine/expect", {"width": 1})).json[
                 "expected_width"
             ] == 1
