@@ -84,7 +84,7 @@ class Node:
         self.admission = Admission(
             limit=policy.max_sandboxes, queue_limit=policy.queue_limit, wait_s=policy.queue_wait_s
         )
-        self.pools = Pools(policy.pools, backend=backend, templates=self.templates, nursery=self.nursery, fork=self.fork)
+        self.pools = Pools(policy.pools, backend, self.templates, nursery=self.nursery, fork=self.fork)
         self.snapshots = Snapshots(SnapshotSettings(ttl_s=policy.ttl_s), backend=backend, nursery=self.nursery)
         self.graders = Graders(
             templates=self.templates,

@@ -57,7 +57,7 @@ class Pools:
     """Every live pool."""
 
     def __init__(
-        self, settings: PoolSettings, *, backend: Backend, templates: Templates, nursery: Nursery, fork: Fork
+        self, settings: PoolSettings, backend: Backend, templates: Templates, *, nursery: Nursery, fork: Fork
     ) -> None:
         self.env_dirs = EnvDirs(settings.home / "env-dirs")
         self.slots = Slots(settings.boltz_slots)
