@@ -15,7 +15,7 @@ import sys
 import time
 from pathlib import Path
 
-from benchmarks import engine, grading, livefork, memory, pools, rollouts, threads
+from benchmarks import engine, grading, livefork, memory, pools, replay, rollouts, threads
 from benchmarks.rows import Row, best_of, table
 
 SUITES = {
@@ -26,6 +26,7 @@ SUITES = {
     "pools": pools,
     "grading": grading,
     "livefork": livefork,
+    "replay": replay,
 }
 #: Not best of anything: what is measured does not depend on who else runs.
 ONCE = {"memory"}

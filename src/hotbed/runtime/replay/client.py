@@ -1,9 +1,9 @@
 """The node's handle on its supervisor: begin a pin, ask how it went, and learn at once when one has failed.
 
 A rollout's seed is acknowledged in two steps. `begin` gives the end of a channel that travels to the sandbox with the
-request; what comes back with the result is believed only after `report`, which the supervisor answers because it is
-alive, and so was throughout. When the supervisor is lost, every pin of it has failed, and the node kills their
-sandboxes.
+request, and `announce` gives the other end to the supervisor; the result is believed only after `report`, which the
+supervisor answers because it is alive, and so was throughout. When the supervisor is lost, every pin of it has failed,
+and the node kills their sandboxes.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ import itertools
 import json
 import os
 import socket
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +22,7 @@ from hotbed.errors import SandboxFailed
 from hotbed.runtime.replay.request import PinRequest
 
 _MESSAGE_LIMIT = 1 << 16
+_PATIENCE_S = 20.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,25 +35,33 @@ class Report:
 
 
 class Ticket:
-    """One pin, as the node holds it. `channel` goes to the sandbox; the node closes its copy when it is sent."""
+    """One pin, as the node holds it, with both ends of its channel until they are on their ways."""
 
-    __slots__ = ("channel", "final", "id", "on_failure")
+    __slots__ = ("channel", "end", "final", "id", "on_failure", "request")
 
-    def __init__(self, pin_id: int, channel: int, on_failure: Callable[[str], None]) -> None:
+    def __init__(self, pin_id: int, request: PinRequest, on_failure: Callable[[str], None]) -> None:
         self.id = pin_id
-        self.channel = channel
+        self.request = request
         self.on_failure = on_failure
         self.final: dict[str, Any] | None = None
+        here, there = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self.end, self.channel = here.detach(), there.detach()
+
+    def take_end(self) -> int:
+        """The supervisor's end, to be closed by the caller."""
+        end, self.end = self.end, -1
+        return end
 
     def close_channel(self) -> None:
-        """Close the node's copy. Idempotent."""
-        if self.channel >= 0:
-            os.close(self.channel)
-            self.channel = -1
+        """Close what the node still has of the channel. Idempotent."""
+        for fd in (self.channel, self.take_end()):
+            if fd >= 0:
+                os.close(fd)
+        self.channel = -1
 
 
 class SupervisorClient:
-    """Talks to one supervisor process from an event loop."""
+    """Talks to one supervisor process from an event loop. What does not go out at once waits in its order."""
 
     def __init__(self, control: socket.socket, loop: asyncio.AbstractEventLoop) -> None:
         control.setblocking(False)
@@ -60,8 +70,8 @@ class SupervisorClient:
         self._ids = itertools.count(1)
         self._tickets: dict[int, Ticket] = {}
         self._asked: dict[int, asyncio.Future[dict[str, Any]]] = {}
+        self._unsent: deque[tuple[bytes, tuple[int, ...]]] = deque()
         self._lost = ""
-        self._writable = asyncio.Lock()
         loop.add_reader(control, self._read)
 
     @property
@@ -69,19 +79,20 @@ class SupervisorClient:
         """Whether the supervisor is gone."""
         return bool(self._lost)
 
-    async def begin(self, request: PinRequest, on_failure: Callable[[str], None]) -> Ticket:
-        """Announce a pin. `on_failure` is called at most once, with the reason, as soon as it is known."""
-        here, there = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        with here, there:
-            ticket = Ticket(next(self._ids), there.fileno(), on_failure)
-            self._tickets[ticket.id] = ticket
-            try:
-                await self._send({"op": "pin", "id": ticket.id, **request.to_wire()}, here.fileno())
-            except SandboxFailed:
-                self._tickets.pop(ticket.id, None)
-                raise
-            there.detach()
+    def begin(self, request: PinRequest, on_failure: Callable[[str], None]) -> Ticket:
+        """A pin to be announced. `on_failure` is called at most once, with the reason, as soon as it is known."""
+        if self._lost:
+            raise SandboxFailed(self._lost)
+        ticket = Ticket(next(self._ids), request, on_failure)
+        self._tickets[ticket.id] = ticket
         return ticket
+
+    def announce(self, ticket: Ticket) -> None:
+        """Tell the supervisor, once the channel is on its way to the sandbox: both get ready at the same time."""
+        end = ticket.take_end()
+        if end >= 0:
+            self._post({"op": "pin", "id": ticket.id, **ticket.request.to_wire()}, end)
+        ticket.close_channel()
 
     async def report(self, ticket: Ticket) -> Report:
         """How a pin stands now. Raises `SandboxFailed` if anything of it was not, or may not have been, pinned."""
@@ -95,8 +106,11 @@ class SupervisorClient:
         answer: asyncio.Future[dict[str, Any]] = self._loop.create_future()
         self._asked[ticket.id] = answer
         try:
-            await self._send({"op": "report", "id": ticket.id})
-            return await answer
+            self._post({"op": "report", "id": ticket.id})
+            return await asyncio.wait_for(answer, _PATIENCE_S)
+        except asyncio.TimeoutError:
+            self._lose(f"the supervisor gave no answer for {_PATIENCE_S:.0f} s")
+            raise SandboxFailed(self._lost) from None
         finally:
             self._asked.pop(ticket.id, None)
 
@@ -104,35 +118,35 @@ class SupervisorClient:
         """Hear no more of a pin. Idempotent."""
         ticket.close_channel()
         if self._tickets.pop(ticket.id, None) is not None and not self._lost:
-            try:
-                self._control.send(json.dumps({"op": "drop", "id": ticket.id}).encode())
-            except OSError:
-                pass  # full or gone: it only keeps a small record longer
+            self._post({"op": "drop", "id": ticket.id})
 
     def close(self) -> None:
         """End the supervisor, by the end of its channel. Idempotent."""
         self._lose("the supervisor was closed")
 
-    async def _send(self, message: dict[str, Any], *fds: int) -> None:
-        data = json.dumps(message).encode()
-        async with self._writable:
-            while not self._lost:
-                try:
-                    socket.send_fds(self._control, [data], list(fds))
-                    return
-                except BlockingIOError:
-                    await self._wait_writable()
-                except OSError as error:
-                    self._lose(f"the supervisor is gone: {error}")
-        raise SandboxFailed(self._lost)
+    def _post(self, message: dict[str, Any], *fds: int) -> None:
+        """Send a message; the descriptors are closed when it is gone."""
+        if self._lost:
+            _close_all(fds)
+            return
+        self._unsent.append((json.dumps(message).encode(), fds))
+        if len(self._unsent) == 1:
+            self._flush()
 
-    async def _wait_writable(self) -> None:
-        ready = asyncio.Event()
-        self._loop.add_writer(self._control, ready.set)
-        try:
-            await ready.wait()
-        finally:
-            self._loop.remove_writer(self._control)
+    def _flush(self) -> None:
+        while self._unsent:
+            data, fds = self._unsent[0]
+            try:
+                socket.send_fds(self._control, [data], fds)
+            except BlockingIOError:
+                self._loop.add_writer(self._control, self._flush)
+                return
+            except OSError as error:
+                self._lose(f"the supervisor is gone: {error}")
+                return
+            self._unsent.popleft()
+            _close_all(fds)
+        self._loop.remove_writer(self._control)
 
     def _read(self) -> None:
         while True:
@@ -165,10 +179,18 @@ class SupervisorClient:
             return
         self._lost = reason
         self._loop.remove_reader(self._control)
+        self._loop.remove_writer(self._control)
         self._control.close()
+        while self._unsent:
+            _close_all(self._unsent.popleft()[1])
         for answer in self._asked.values():
             if not answer.done():
                 answer.set_exception(SandboxFailed(f"the rollout was not kept pinned: {reason}"))
         tickets, self._tickets = self._tickets, {}
         for ticket in tickets.values():
             ticket.on_failure(reason)
+
+
+def _close_all(fds: Iterable[int]) -> None:
+    for fd in fds:
+        os.close(fd)

@@ -23,7 +23,7 @@ class Pinner:
         client = self._client
         if client is None or client.lost:
             client = await self._fresh()
-        return Pinned(client, await client.begin(request, on_failure))
+        return Pinned(client, client.begin(request, on_failure))
 
     async def _fresh(self) -> SupervisorClient:
         async with self._starting:
@@ -56,8 +56,8 @@ class Pinned:
         return self._ticket.channel
 
     def sent(self) -> None:
-        """The sandbox has its own copy of the channel now. Idempotent."""
-        self._ticket.close_channel()
+        """The channel is on its way to the sandbox. Idempotent."""
+        self._client.announce(self._ticket)
 
     async def report(self) -> Report:
         """How it stands. Raises `SandboxFailed` if anything was not, or may not have been, pinned."""

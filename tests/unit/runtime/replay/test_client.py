@@ -13,6 +13,7 @@ import pytest
 from hotbed.errors import SandboxFailed
 from hotbed.guest import kernel
 from hotbed.guest.pinning import Pinning
+from hotbed.runtime.replay import client as client_module
 from hotbed.runtime.replay import supervisor
 from hotbed.runtime.replay.client import SupervisorClient, Ticket
 from hotbed.runtime.replay.request import PinRequest
@@ -40,16 +41,17 @@ def drive(test: Callable[[SupervisorClient, int], Awaitable[None]]) -> None:
     os.waitpid(pid, 0)
 
 
-def pinned_child(ticket: Ticket, go: int | None = None) -> int:
+def pinned_child(client: SupervisorClient, ticket: Ticket, go: int | None = None) -> int:
     """A child that is pinned, waits if told to, and ends."""
     pid = os.fork()
     if pid == 0:
         kernel.prctl(kernel.PR_SET_NO_NEW_PRIVS, 1)
+        os.close(ticket.take_end())
         Pinning().enter(socket.socket(fileno=ticket.channel), "rng")
         if go is not None:
             os.read(go, 1)
         os._exit(0)
-    ticket.close_channel()
+    client.announce(ticket)
     return pid
 
 
@@ -57,8 +59,8 @@ def test_a_rollout_that_has_ended_is_verified() -> None:
     """The usual case: the supervisor tells of the end before anybody asks."""
 
     async def test(client: SupervisorClient, _pid: int) -> None:
-        ticket = await client.begin(PinRequest(seed=SEED), pytest.fail)
-        child = pinned_child(ticket)
+        ticket = client.begin(PinRequest(seed=SEED), pytest.fail)
+        child = pinned_child(client, ticket)
         os.waitpid(child, 0)
         report = await client.report(ticket)
         client.drop(ticket)
@@ -74,8 +76,8 @@ def test_a_rollout_that_goes_on_can_be_asked_about() -> None:
 
     async def test(client: SupervisorClient, _pid: int) -> None:
         go, start = os.pipe()
-        ticket = await client.begin(PinRequest(seed=SEED), pytest.fail)
-        child = pinned_child(ticket, go)
+        ticket = client.begin(PinRequest(seed=SEED), pytest.fail)
+        child = pinned_child(client, ticket, go)
         while (report := await client.report(ticket)).ack == "no-ack":
             await asyncio.sleep(0.001)
         client.drop(ticket)
@@ -93,8 +95,8 @@ def test_a_lost_supervisor_fails_every_rollout_and_says_so_at_once() -> None:
 
     async def test(client: SupervisorClient, pid: int) -> None:
         go, start = os.pipe()
-        ticket = await client.begin(PinRequest(seed=SEED), told.append)
-        child = pinned_child(ticket, go)
+        ticket = client.begin(PinRequest(seed=SEED), told.append)
+        child = pinned_child(client, ticket, go)
         while (await client.report(ticket)).ack == "no-ack":
             await asyncio.sleep(0.001)
         os.kill(pid, signal.SIGKILL)
@@ -104,8 +106,27 @@ def test_a_lost_supervisor_fails_every_rollout_and_says_so_at_once() -> None:
         with pytest.raises(SandboxFailed, match="not kept pinned|supervisor is gone"):
             await client.report(ticket)
         with pytest.raises(SandboxFailed):
-            await client.begin(PinRequest(seed=SEED), pytest.fail)
+            client.begin(PinRequest(seed=SEED), pytest.fail)
         assert client.lost
+
+    drive(test)
+    assert len(told) == 1
+
+
+def test_a_supervisor_that_does_not_answer_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody waits for it for ever."""
+    monkeypatch.setattr(client_module, "_PATIENCE_S", 0.1)
+    told: list[str] = []
+
+    async def test(client: SupervisorClient, pid: int) -> None:
+        ticket = client.begin(PinRequest(seed=SEED), told.append)
+        client.announce(ticket)
+        os.kill(pid, signal.SIGSTOP)
+        try:
+            with pytest.raises(SandboxFailed, match="no answer"):
+                await client.report(ticket)
+        finally:
+            os.kill(pid, signal.SIGCONT)
 
     drive(test)
     assert len(told) == 1
@@ -116,10 +137,10 @@ def test_a_failed_pin_is_told_to_who_began_it() -> None:
     told: list[str] = []
 
     async def test(client: SupervisorClient, _pid: int) -> None:
-        ticket = await client.begin(PinRequest(seed=SEED), told.append)
-        with socket.socket(fileno=ticket.channel) as channel:
+        ticket = client.begin(PinRequest(seed=SEED), told.append)
+        with socket.socket(fileno=os.dup(ticket.channel)) as channel:
             channel.send(b"nonsense")
-        ticket.channel = -1
+        client.announce(ticket)
         with pytest.raises(SandboxFailed, match="before it was pinned"):
             while True:
                 await client.report(ticket)
@@ -133,8 +154,8 @@ def test_a_pin_that_nobody_used_is_not_acknowledged() -> None:
     """Its exec never started."""
 
     async def test(client: SupervisorClient, _pid: int) -> None:
-        ticket = await client.begin(PinRequest(seed=SEED), pytest.fail)
-        ticket.close_channel()
+        ticket = client.begin(PinRequest(seed=SEED), pytest.fail)
+        client.announce(ticket)
 
         assert (await client.report(ticket)).ack == "no-ack"
         client.drop(ticket)

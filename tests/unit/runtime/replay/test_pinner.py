@@ -59,6 +59,7 @@ def test_a_lost_supervisor_is_replaced_for_those_who_come_after() -> None:
     async def main() -> None:
         pinner = Pinner(starter)
         with await pinner.begin(REQUEST, told.append) as lost:
+            lost.sent()
             os.kill(starter.pids[0], signal.SIGKILL)
             with pytest.raises(SandboxFailed):
                 await lost.report()
