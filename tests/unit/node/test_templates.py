@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from hotbed.errors import AtCapacity, InvalidRequest, TemplateFailed, UnknownTemplate
+from hotbed.errors import AtCapacity, InvalidRequest, NotSupported, TemplateFailed, UnknownTemplate
 from hotbed.node.templates import Templates, spec_of
 from hotbed.runtime.backends.fake import FakeBackend, FakeTemplate
 from hotbed.runtime.base import TemplateSpec
@@ -113,3 +113,34 @@ def test_a_plain_template_has_no_guest_programs_and_else_is_the_same() -> None:
         assert templates.row("python").digest == plain.digest
 
     asyncio.run(claim())
+
+
+def test_only_what_was_created_can_be_removed() -> None:
+    """And what was removed is unknown, and may be made again as another."""
+
+    async def scenario() -> None:
+        backend = FakeBackend()
+        templates = Templates(backend, limit=4)
+        await templates.create(CreateTemplate(name="mine", env={"A": "b"}))
+        await templates.remove("mine")
+        with pytest.raises(UnknownTemplate):
+            templates.spec("mine")
+        await templates.create(CreateTemplate(name="mine"))
+        with pytest.raises(NotSupported, match="built in"):
+            await templates.remove("python")
+        await backend.close()
+
+    asyncio.run(scenario())
+
+
+def test_an_image_that_the_node_does_not_have_is_refused() -> None:
+    """Not silently made of another."""
+
+    async def scenario() -> None:
+        backend = FakeBackend()
+        templates = Templates(backend, limit=4)
+        with pytest.raises(InvalidRequest, match="'python:3.11' is not one"):
+            await templates.create(CreateTemplate(name="mine", image="python:3.11"))
+        await backend.close()
+
+    asyncio.run(scenario())

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import sys
+from types import ModuleType
 
 import pytest
 
@@ -32,3 +34,25 @@ def test_embedded_node_inherits_the_environment(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setenv("HOTBED_MAX_SANDBOXES", "7")
 
     assert child_environment()["HOTBED_MAX_SANDBOXES"] == "7"
+
+
+@pytest.mark.parametrize(("module", "prefix"), [("collimate_rl", "COLLIMATE"), ("boltzlabs", "BOLTZLABS")])
+def test_an_alias_brings_its_variables(monkeypatch: pytest.MonkeyPatch, module: str, prefix: str) -> None:
+    """Ours come first, and the published package of the same name brings nothing: its key is for somebody else."""
+    for name in ("HOTBED_URL", "HOTBED_API_KEY"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv(f"{prefix}_BASE_URL", "http://theirs")
+    monkeypatch.setenv(f"{prefix}_API_KEY", "key")
+    for other in ("collimate_rl", "boltzlabs"):
+        monkeypatch.delitem(sys.modules, other, raising=False)
+    published, alias = ModuleType(module), ModuleType(module)
+    setattr(alias, "HOTBED_ALIAS", True)  # noqa: B010  the attribute is not one that the type declares
+
+    monkeypatch.setitem(sys.modules, module, published)
+    assert (Settings.from_environment().url, Settings.from_environment().api_key) == (None, None)
+
+    monkeypatch.setitem(sys.modules, module, alias)
+    assert (Settings.from_environment().url, Settings.from_environment().api_key) == ("http://theirs", "key")
+
+    monkeypatch.setenv("HOTBED_API_KEY", "ours")
+    assert Settings.from_environment().api_key == "ours"
