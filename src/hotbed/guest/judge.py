@@ -17,7 +17,8 @@ Status: ok (every check passed), failed, candidate_error, timeout, spec_error.
 Test scripts are users' code, so they run in worker processes; this one only supervises and never runs a byte of them.
 One worker takes the candidates in turn, which costs no fork per candidate. As soon as an answer is slow to come, the
 candidates behind it get a worker of their own, so a candidate that hangs delays nobody. A worker that dies or does not
-finish in time is the doing of the candidate it was at, unless that one had not answered anything yet.
+finish in time is the doing of the candidate it was at, unless none of that one's code had run yet: then the tests are
+to blame. A candidate must not be able to choose that, so loading counts as much as an answer.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ from typing import Any, Dict, List
 from . import frames, judge_outputs
 from .candidate import share_cpu
 from .judge_candidate import Candidate
-from .judge_worker import work
+from .judge_worker import UNASKED, work
 
 GRACE_S = 5.0
 
@@ -176,7 +177,7 @@ class Supervisor:
         worker.link.close()
         if not worker.indices:
             return
-        if not self._answered[worker.indices[0]]:
+        if self._answered[worker.indices[0]] == UNASKED:
             status, reason = "spec_error", "the tests' process ended before the candidate was asked anything"
         self._say(worker, status, reason)
         self._fork(worker.indices)

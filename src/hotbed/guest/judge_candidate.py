@@ -25,20 +25,39 @@ class Candidate:
         self._waited: Callable[[], float] = lambda: 0.0
         self._slow: Callable[[], None] = lambda: None
         self._asked: Callable[[], None] = lambda: None
+        self._busy: Callable[[bool], None] = lambda busy: None
         self._deadline = time.monotonic() + spec["total_s"]
         self._peers: List[sealing.JudgePeer] = []
 
-    def watch(self, waited: Callable[[], float], slow: Callable[[], None], asked: Callable[[], None]) -> None:
-        """Who is asked about waiting, and told about slowness and about the first question."""
-        self._waited, self._slow, self._asked = waited, slow, asked
+    def watch(
+        self,
+        waited: Callable[[], float],
+        slow: Callable[[], None],
+        asked: Callable[[], None],
+        busy: Callable[[bool], None],
+    ) -> None:
+        """Who is asked about waiting, and told about slowness, the first question, and that the candidate's code runs
+        without being asked anything: while it is loaded."""
+        self._waited, self._slow, self._asked, self._busy = waited, slow, asked, busy
 
     def load(self, names: List[str]) -> Tuple[sealing.JudgePeer, Dict[str, Any]]:
         """One process for everything: load the code; the peer, and what each name is."""
-        self._send("load", names)
-        return self._loaded(self._control.sock)
+        self._busy(True)
+        try:
+            self._send("load", names)
+            return self._loaded(self._control.sock)
+        finally:
+            self._busy(False)
 
     def session(self, names: List[str]) -> Tuple[sealing.JudgePeer, Dict[str, Any]]:
         """A process that has seen nothing yet: load the code there."""
+        self._busy(True)
+        try:
+            return self._session(names)
+        finally:
+            self._busy(False)
+
+    def _session(self, names: List[str]) -> Tuple[sealing.JudgePeer, Dict[str, Any]]:
         if not self._prepared:
             self._prepared = True
             self._send("prepare", names)

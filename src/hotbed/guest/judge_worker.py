@@ -16,6 +16,8 @@ from .judge_checks import SpecError, Verdict, explain
 from .judge_modules import ModuleStyle
 from .judge_scripts import ScriptStyle
 
+UNASKED, ASKED, LOADING = 0, 1, 2  # how far a candidate has a part in what its worker does
+
 STYLES: Dict[str, Callable[[Dict[str, Any]], Any]] = {
     "script": ScriptStyle,
     "check": ScriptStyle,
@@ -51,7 +53,7 @@ class Worker:
 
     def _verdict(self, style: Any, candidate: Candidate) -> Dict[str, Any]:
         started = time.monotonic()
-        candidate.watch(self._waited, self._tell_slow, self._asked)
+        candidate.watch(self._waited, self._tell_slow, self._asked, self._busy)
         self._seed()
         try:
             verdict: Verdict = style.run(candidate)
@@ -77,7 +79,12 @@ class Worker:
 
     def _asked(self) -> None:
         """From here on this candidate's answers have a part in what happens."""
-        self._answered[self._index] = 1
+        self._answered[self._index] = ASKED
+
+    def _busy(self, busy: bool) -> None:
+        """While its code is loaded, what goes wrong is its doing, though it has not been asked anything."""
+        if self._answered[self._index] != ASKED:
+            self._answered[self._index] = LOADING if busy else UNASKED
 
     def _tell_slow(self) -> None:
         if not self._slow:

@@ -12,6 +12,7 @@ import pytest
 from hotbed.errors import InvalidSpec
 from hotbed.grading import CallLimits, PropertyReward, UnitTestReward, from_wire, to_wire
 from hotbed.grading.verdicts import spec_failure
+from hotbed.guest import judge
 from tests.cases.reading import candidates_of, spec_from_case
 from tests.support.judging import judge_group, judge_one
 
@@ -19,6 +20,16 @@ LIMITS = CallLimits(cpu_s=1, wall_s=1.5, total_s=5)
 SPEC = UnitTestReward(tests="assert solve(2) == 3\nassert solve(-1) == 0\n", limits=LIMITS)
 RIGHT = "def solve(x): return x + 1"
 CASES = [json.loads(line) for line in (Path(__file__).parents[2] / "cases" / "sealed.jsonl").read_text().splitlines()]
+
+
+def test_a_candidate_that_stops_while_it_is_loaded_is_not_the_tests_fault(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It has not been asked anything yet, and must not be able to pass for a broken spec, whose reward is masked."""
+    monkeypatch.setattr(judge, "GRACE_S", 0.2)
+    spec = UnitTestReward(tests=SPEC.tests, limits=CallLimits(cpu_s=0.2, wall_s=0.3, total_s=0.4))
+    stops = "import os, signal\nos.kill(os.getpid(), signal.SIGSTOP)\n"
+    results = judge_group(spec, [stops + RIGHT, RIGHT])
+
+    assert [(result.reward, result.status) for result in results] == [(0.0, "timeout"), (1.0, "ok")]
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["id"])

@@ -29,6 +29,13 @@ class Member:
     determinism: Determinism = "none"
 
 
+def check_names(candidate: str | Mapping[str, str]) -> None:
+    """Names of files below the working directory. Raises `BadPath`: a model may have chosen them."""
+    for name in () if isinstance(candidate, str) else candidate:
+        if not name or name.startswith("/") or "\0" in name or ".." in name.split("/"):
+            raise BadPath(f"{name[:60]!r} is not a path below the working directory")
+
+
 def candidate_failure(reason: str) -> GradeResult:
     """The candidate cannot even be asked, and that is its own doing."""
     return GradeResult(reward=0.0, status="candidate_error", reason=reason)

@@ -14,7 +14,7 @@ from hotbed.grading.programs import StdioReward
 from hotbed.grading.verdicts import GradeResult, infra_failure, spec_failure
 from hotbed.node.grading.host import Host
 from hotbed.node.grading.judge import JudgeChannel
-from hotbed.node.grading.members import FILE_TROUBLE, Member, about_box, candidate_failure, lost_sandbox
+from hotbed.node.grading.members import FILE_TROUBLE, Member, about_box, candidate_failure, check_names, lost_sandbox
 from hotbed.runtime.base import Box, ExecOutcome, ExecRequest
 
 _CWD = "/work"
@@ -28,6 +28,7 @@ async def judge_outputs(host: Host, spec: StdioReward, member: Member) -> GradeR
     """The result of one candidate."""
     begun = time.monotonic()
     try:
+        check_names(member.candidate)
         async with host.sandbox(spec.limits, seed=member.seed, determinism=member.determinism) as held:
             driver = Driver(held.box, spec, member)
             result = await driver.judge(host)

@@ -14,7 +14,7 @@ from hotbed.grading.outputs import RunOutcome
 from hotbed.grading.programs import CommandReward
 from hotbed.grading.verdicts import GradeResult, infra_failure, spec_failure
 from hotbed.node.grading.host import Host
-from hotbed.node.grading.members import FILE_TROUBLE, Member, about_box, candidate_failure, lost_sandbox
+from hotbed.node.grading.members import FILE_TROUBLE, Member, about_box, candidate_failure, check_names, lost_sandbox
 from hotbed.node.grading.outputs import as_run
 from hotbed.runtime.base import Box, ExecOutcome, ExecRequest
 
@@ -35,6 +35,7 @@ async def judge_repository(host: Host, spec: CommandReward, member: Member) -> G
     """The result of one candidate."""
     begun = time.monotonic()
     try:
+        check_names(member.candidate)
         plan = plan_of(spec, member.candidate)
         async with host.sandbox(spec.limits, seed=member.seed, determinism=member.determinism) as held:
             steps = Steps(held.box, plan, member)

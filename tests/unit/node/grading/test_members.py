@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
+
+from hotbed.errors import BadPath
 from hotbed.grading.verdicts import GradeResult, infra_failure
-from hotbed.node.grading.members import about_box, candidate_failure, is_lost, lost_sandbox
+from hotbed.node.grading.members import about_box, candidate_failure, check_names, is_lost, lost_sandbox
 from hotbed.runtime.base import BoxRequest, ProgramEnd
 from tests.unit.node.grading.boxes import FakeBox
 
@@ -35,3 +38,12 @@ def test_a_lost_sandbox_is_ours_and_told_apart() -> None:
     assert not is_lost(infra_failure("no"))
     assert not is_lost(candidate_failure("its files"))
     assert candidate_failure("its files").reward == 0.0
+
+
+@pytest.mark.parametrize("name", ["", "/etc/passwd", "../x", "a/../../x", "a\0b", ".."])
+def test_names_lead_nowhere_else(name: str) -> None:
+    """A model may have chosen them."""
+    with pytest.raises(BadPath):
+        check_names({"main.py": "", name: ""})
+    check_names({"main.py": "", "a/..b/c": ""})
+    check_names("/etc/passwd")
