@@ -1,6 +1,7 @@
 """The scripts of the published quickstart run as printed, under the name that they import.
 
-Two things are filled in, as the page asks its reader to: the seed, which it abbreviates, and `task_source`.
+What the page leaves to its reader is filled in: the seed, which it abbreviates, `task_source`, `model_completion`, and
+the `client` of the earlier part.
 """
 
 from __future__ import annotations
@@ -45,6 +46,22 @@ with Sandbox("python", client=client) as sb:       # ~ms warm fork
     if r.ok:
         artifact = sb.download("/work/out.json")       # byte-exact file out
     print("warm hit:", sb.warm_hit)                     # served warm?
+"""
+
+GRADING = """
+from collimate_rl import connect
+from collimate_rl import UnitTestReward, grade, extract_code
+
+
+client = connect()
+
+spec = UnitTestReward(
+    template="python",
+    tests="assert solve([3,1,2]) == [1,2,3]\\n",
+)
+code = extract_code(model_completion)     # pull code out of an LLM completion
+result = grade(code, spec, client=client) # runs in an isolated VM
+print(result.reward)                       # 1.0 / 0.0
 """
 
 TASK = b"import json\njson.dump({'answer': 42}, open('out.json', 'w'))\n"
@@ -95,6 +112,16 @@ def test_sandbox_runs_as_printed(capsys: pytest.CaptureFixture[str]) -> None:
     assert names["r"].ok, names["r"]
     assert names["artifact"] == b'{"answer": 42}'
     assert capsys.readouterr().out.startswith("warm hit: ")
+
+
+@pytest.mark.parametrize(("body", "reward"), [("sorted(xs)", 1.0), ("xs", 0.0)])
+def test_grading_runs_as_printed(capsys: pytest.CaptureFixture[str], body: str, reward: float) -> None:
+    """A completion in, a reward out; sealed, without a word about it."""
+    completion = f"Here you are:\n\n```python\ndef solve(xs):\n    return {body}\n```\n"
+    names = played(GRADING, model_completion=completion)
+
+    assert capsys.readouterr().out == f"{reward}\n"
+    assert names["result"].trust == "isolated"
 
 
 def test_alias_has_every_public_name() -> None:
