@@ -92,7 +92,7 @@ def texts():
         for line in maps:
             span, rights = line.split()[:2]
             start, end = (int(each, 16) for each in span.split("-"))
-            if "rw" in rights and end - start < 1 << 28:
+            if "rw" in rights and end - start < 1 << 25:
                 try:
                     memory.seek(start)
                     yield memory.read(end - start)
@@ -110,7 +110,7 @@ def hunt():
     return sum(re.search(b"mark[e]r-71", text) is not None for text in texts())
 """
     spec = UnitTestReward(
-        tests="# marker-71\nexpected = 'marker-71'\nassert hunt() == 0, 'found'\nassert hunt() == 0\n",
+        tests="# marker-71\nexpected = 'marker-71'\nassert hunt() == 0, 'found'\n",
         support="# marker-71\n",
         limits=CallLimits(cpu_s=30, total_s=90),
     )
