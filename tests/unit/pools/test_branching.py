@@ -12,6 +12,7 @@ import pytest
 from hotbed.errors import InvalidRequest, NotReset, SandboxGone
 from hotbed.pools.branching import BranchingPool, Restored, Taken, fork_seed
 from hotbed.pools.contract import PoolOptions
+from hotbed.pools.lanes import Lanes
 from tests.unit.pools.conftest import COUNTER
 from tests.unit.pools.local_workers import LocalWorkers
 
@@ -54,14 +55,15 @@ def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Made]:
     workers = Copying(tmp_path / "env.py")
     options = PoolOptions(n=4, step_timeout_s=20.0, reset_timeout_s=20.0)
     pool = BranchingPool(options, workers, seed=bytes(32))
-    opening = pool._engine.adopt
+    opening, lanes = pool._engine.adopt, pool._engine._lanes
+    assert isinstance(lanes, Lanes)
 
     def adopt(indices: Sequence[int]) -> None:
         opening(indices)
         for index in indices:  # a fresh process says `ready`, which a restored one has said long ago
-            fresh = pool._engine._lanes._lanes[index]
+            fresh = lanes._lanes[index]
             fresh.awaiting, fresh.deadline_s = 1, time.perf_counter() + 20
-        pool._engine._lanes.collect(indices, len(indices))
+        lanes.collect(indices, len(indices))
 
     monkeypatch.setattr(pool._engine, "adopt", adopt)
     yield pool, workers
