@@ -21,6 +21,7 @@
     ├── NotAFile               not_a_file          409   a directory, device or pipe where a regular file was asked for
     ├── FileDenied             file_denied         403   the sandbox's own permissions refuse
     ├── SandboxGone            session_gone        410   the sandbox ended: closed, expired, killed, or its node is gone
+    │   └── LeaseGone          lease_gone          410   the lease named is not held here; retryable, nothing was run
     │   └── PoolClosed         pool_closed         410
     ├── TooLarge               too_large           413
     ├── NoSpace                no_space            507   the sandbox's disk, or the node's
@@ -210,6 +211,12 @@ class SandboxGone(Error):
     """The sandbox ended: closed, expired, killed, or its node restarted."""
 
     code, status = "session_gone", 410
+
+
+class LeaseGone(SandboxGone):
+    """The lease that a request names is not held here. Nothing was run: take another and ask again."""
+
+    code, retryable = "lease_gone", True
 
 
 class PoolClosed(SandboxGone):

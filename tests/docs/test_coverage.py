@@ -75,7 +75,8 @@ def test_error_tree_has_every_class() -> None:
 
 def errors(top: type[Error]) -> list[type[Error]]:
     """A class and all below it."""
-    return [top, *(error for child in top.__subclasses__() for error in errors(child))]
+    ours = [child for child in top.__subclasses__() if child.__module__ == top.__module__]  # a test may have made more
+    return [top, *(error for child in ours for error in errors(child))]
 
 
 def error_row(error: type[Error]) -> str:

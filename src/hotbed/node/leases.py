@@ -13,7 +13,7 @@ import secrets
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Protocol
 
-from hotbed.errors import SandboxGone
+from hotbed.errors import LeaseGone, SandboxGone
 
 if TYPE_CHECKING:
     from hotbed.node.scheduler import Share
@@ -101,7 +101,7 @@ class Leases:
             return None
         lease = self._leases.get(lease_id)
         if lease is None:
-            raise SandboxGone("that lease is not held here", hint="its connection ended, or the node restarted")
+            raise LeaseGone("that lease is not held here", hint="its connection ended, or the node restarted")
         return lease
 
     def end(self, lease: Lease) -> None:

@@ -9,6 +9,7 @@ What may be sent again is decided here, and only where the node cannot have acte
 * no connection came about, or the node took no complete request: revive a local node, else try again for a while;
 * a kept connection turned out to be dead before it took the request: once more, on a fresh one;
 * the node refused before any side effect (`AtCapacity`, `Draining`): wait as long as it says, within `patience_s`;
+* the node does not hold the lease that the call named: with another lease;
 * a GET or DELETE on a kept connection that ended without a byte of answer: once more.
 
 Anything else ends as `NodeUnavailable` or `DeadlineExceeded`, whose message says whether the request may have run.
@@ -21,7 +22,7 @@ from collections.abc import Callable, Iterator
 from time import monotonic
 from typing import Any, TypeVar
 
-from hotbed.errors import DeadlineExceeded, Error, NodeUnavailable, NotFound, ProtocolError, SandboxGone
+from hotbed.errors import DeadlineExceeded, Error, LeaseGone, NodeUnavailable, NotFound, ProtocolError, SandboxGone
 from hotbed.sdk.calls import Call
 from hotbed.sdk.http import ResponseReader, chunk, request_head
 from hotbed.sdk.retries import pause_before_redial, pause_before_retry
@@ -31,6 +32,7 @@ T = TypeVar("T")
 
 _RECEIVE = 256 << 10
 _DIAL_S = 10.0
+_LEASES = 2  # how often a call takes another lease: the node may be draining, with its successor there already
 _UNPREPARED = "see `hotbed doctor` and the node's log; start one with `hotbed node`"
 
 
@@ -72,14 +74,7 @@ def exchange(call: Call[T], *, now: Callable[[], float] = monotonic) -> Steps[T]
         except _Unsent as unsent:
             pause = yield from _redial(attempt, clock.elapsed(), unsent.reason)
         except Error as failure:
-            delay = (
-                None
-                if call.upload is not None
-                else pause_before_retry(failure, attempt, clock.elapsed(), call.patience_s)
-            )
-            if delay is None:
-                raise
-            pause = delay
+            pause = yield from _after_refusal(failure, call, attempt, clock)
         except TimeoutError:
             raise DeadlineExceeded(
                 f"no answer to {_name(call)} within {call.timeout_s:g} s; it may have run",
@@ -88,6 +83,18 @@ def exchange(call: Call[T], *, now: Callable[[], float] = monotonic) -> Steps[T]
         if pause:
             yield Pause(pause)
         attempt += 1
+
+
+def _after_refusal(failure: Error, call: Call[Any], attempt: int, clock: _Clock) -> Steps[float]:
+    """What to do about an answer that is an error: how long to wait before the next try, or the error itself."""
+    if call.upload is None:
+        if isinstance(failure, LeaseGone) and attempt < _LEASES:
+            yield Revive()
+            return 0.0
+        pause = pause_before_retry(failure, attempt, clock.elapsed(), call.patience_s)
+        if pause is not None:
+            return pause
+    raise failure
 
 
 def _redial(attempt: int, elapsed: float, reason: OSError) -> Steps[float]:

@@ -49,6 +49,7 @@ class Link:
         self._api_key = api_key
         self._revive = revive
         self._lease: Lease | None = None
+        self._retired: list[Lease] = []
         self._lock = threading.Lock()
         self._pid = os.getpid()
         self._closed = False
@@ -113,16 +114,31 @@ class Link:
         Of many threads that miss a node, one is the first to hold a lease on the next: the others must not end it.
         False when that is not ours to do; raises why it could not.
         """
-        if self._revive is None or self._closed:
+        if self._closed:
+            return False
+        self._retire(seen)
+        if self._revive is None:
             return False
         self.address = self._revive()
-        with self._lock:
-            lease = self._lease if self._lease is seen else None
-            if lease is not None:
-                self._lease = None
-                lease.forget()
         self.pool.forget()
         return True
+
+    def _retire(self, seen: Lease | None) -> None:
+        """Use a lease for nothing new. What was made under it may run on: its connection is kept while it lasts."""
+        with self._lock:
+            if seen is not None and self._lease is seen:
+                self._lease = None
+                self._retired.append(seen)
+            ended = [lease for lease in self._retired if not lease.is_held()]
+            self._retired = [lease for lease in self._retired if lease not in ended]
+        for lease in ended:
+            lease.forget()
+
+    def _all_leases(self) -> list[Lease]:
+        """Every lease whose connection is here; none of them is used from now on."""
+        leases = [*self._retired, *([self._lease] if self._lease is not None else [])]
+        self._lease, self._retired = None, []
+        return leases
 
     def after_fork(self) -> None:
         """In a forked child: let go of what is the parent's."""
@@ -130,8 +146,7 @@ class Link:
         self._lock = threading.Lock()
         self._async_driver = None
         self.pool.forget()
-        lease, self._lease = self._lease, None
-        if lease is not None:
+        for lease in self._all_leases():
             lease.forget()
 
     def close(self) -> None:
@@ -139,8 +154,7 @@ class Link:
         if self._pid != os.getpid():
             self.after_fork()
         self._closed = True
-        lease, self._lease = self._lease, None
-        if lease is not None:
+        for lease in self._all_leases():
             lease.release()
         self.pool.forget()
 

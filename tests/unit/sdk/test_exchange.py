@@ -246,3 +246,16 @@ def test_calls_name_themselves_in_messages() -> None:
     """With the path, without the query."""
     with pytest.raises(NodeUnavailable, match=r"PUT /v1/sandboxes/s/files \("):
         Play(fresh(), BrokenPipeError(), b"").run(calls.put_file("s", "/work/x", iter([b"x"]), 1))
+
+
+def test_a_lease_that_is_not_held_any_more_is_replaced() -> None:
+    """The old node drains while its successor answers: nothing was run, so the call goes out under another lease."""
+    gone = answer(b'{"code": "lease_gone", "message": "not held here"}', "410 Gone")
+    opened = Opened(reused=False, headers=b"")
+    play = Play(opened, gone, opened, OK)
+
+    assert play.run(post(leased=True)) == b'{"x": 1}'
+    assert play.done.count("Revive") == 1
+
+    with pytest.raises(SandboxGone):
+        Play(*[opened, gone] * 3).run(post(leased=True))
