@@ -1,74 +1,21 @@
-"""Pools in real sandboxes: the published script, every way a worker can misbehave, and what may die around it."""
+"""Pools in real sandboxes: the published script, what a worker sees, every way in which it can misbehave."""
 
 from __future__ import annotations
 
-import os
-import signal
-import socket
 import time
-from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from hotbed import BoltzUnavailable, Client, NodeUnavailable, RLPool, connect
+from hotbed import BoltzUnavailable, Client, RLPool, connect
 from tests.e2e.node_process import NodeProcess
+from tests.e2e.pooling import ACTOR, LIMITS, Pooling, client, free_port, pooling, wait_until
 from tests.e2e.published_pool import CANDIDATE, ENV_DIR, RUN_POOL, write_files
+from tests.unit.pools.test_requirements import wheel
+
+__all__ = ["client", "pooling"]
 
 pytestmark = pytest.mark.slow
-
-ACTOR = """
-import os, signal, subprocess, sys, threading, time
-from hotbed.env import serve
-count = 0
-def reset(seed):
-    global count
-    count = 0
-    return {"seed": seed, "pid": os.getpid()}
-def step(action):
-    global count
-    count += 1
-    if isinstance(action, str):
-        exec(action, globals())
-    return {"count": count}, 1.0, False, {}
-serve(reset=reset, step=step)
-"""
-LIMITS = {"memory_mib": 160, "disk_mib": 96, "pids": 64}
-Pooling = Callable[..., RLPool]
-
-
-@pytest.fixture(scope="module")
-def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
-    """A node of these tests' own, with Boltz slots."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("HOTBED_RUNTIME_DIR", str(tmp_path_factory.mktemp("pools")))
-        patch.setenv("HOTBED_HOME", str(tmp_path_factory.mktemp("home")))
-        with connect(boltz_slots=2) as made:
-            yield made
-
-
-@pytest.fixture
-def pooling(client: Client, tmp_path: Path) -> Iterator[Pooling]:
-    """Make pools of an env.py's text; all of them leave nothing."""
-    made: list[RLPool] = []
-
-    def make(n: int = 3, text: str = ACTOR, **options: Any) -> RLPool:
-        directory = tmp_path / f"env{len(made)}"
-        directory.mkdir()
-        (directory / "env.py").write_text(text)
-        made.append(RLPool(directory, n, **{"client": client, "step_timeout": 20.0, **options}))
-        return made[-1]
-
-    yield make
-    for pool in made:
-        pool.close()
-    assert boxes_in_use(client) == 0
-
-
-def boxes_in_use(client: Client) -> int:
-    """Sandboxes that somebody has."""
-    return int(client.stats()["node"]["running"])
 
 
 @pytest.mark.parametrize("mode", ["default", "boltz"])
@@ -179,6 +126,36 @@ def test_programs_that_it_starts_can_import_serve(pooling: Pooling) -> None:
     assert "No module named 'hotbed.sdk'" in bad[0]["count"]
 
 
+WITH_PACKAGE = """
+import subprocess, sys
+import tinything
+from hotbed.env import serve
+def step(action):
+    run = subprocess.run(["python3", "-c", "import tinything; print(tinything.ANSWER)"], capture_output=True, text=True)
+    return [tinything.ANSWER, tinything.__file__, run.stdout], 1.0, True, {}
+serve(reset=lambda seed: "tinything" in sys.modules, step=step)
+"""
+
+
+def test_requirements_are_there_for_the_environment_and_what_it_starts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Installed once on the node, from wheels."""
+    wheel(tmp_path / "wheels")
+    write_files(tmp_path, {"env/env.py": WITH_PACKAGE, "env/requirements.txt": "tinything==1.0  # the answer\n"})
+    monkeypatch.setenv("HOTBED_RUNTIME_DIR", str(tmp_path / "run"))
+    monkeypatch.setenv("HOTBED_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path / "wheels"))
+    seen = []
+    with connect(boltz_slots=1) as client:
+        for mode in ("default", "boltz"):
+            with RLPool(tmp_path / "env", 1, mode, client=client) as pool:
+                seen.append((pool.reset(), pool.step([0])[0]))
+
+    assert seen == [([True], [[42, "/opt/requirements/tinything.py", "42\n"]])] * 2
+
+
 def test_what_env_py_prints_is_readable(pooling: Pooling) -> None:
     """While it runs."""
     pool = pooling(1)
@@ -272,128 +249,3 @@ def test_boltz_needs_slots(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     write_files(tmp_path, {"env/env.py": ACTOR})
     with connect() as client, pytest.raises(BoltzUnavailable, match="--boltz-slots"):
         RLPool(tmp_path / "env", 1, "boltz", client=client)
-
-
-# --- what dies around it ---
-
-
-def test_a_worker_killed_from_outside_is_replaced(pooling: Pooling) -> None:
-    """kill -9 of its process, as the kernel or an operator would."""
-    pool = pooling(2)
-    pool.reset()
-    os.kill(host_pid_of(pool, 1), signal.SIGKILL)
-    done = pool.step([0, 0])[2]
-    pool.reset(mask=done)
-
-    assert done == [False, True]
-    assert pool.step([0, 0])[2] == [False, False]
-
-
-def test_the_templates_death_is_survived(pooling: Pooling) -> None:
-    """All workers go with it; their seats get new ones, and no reward was formed."""
-    pool = pooling(3)
-    pool.reset()
-    worker = host_pid_of(pool, 0)
-    os.kill(parent_of(parent_of(worker)), signal.SIGKILL)
-    wait_until(lambda: not Path(f"/proc/{worker}").exists())
-    _, rewards, done, details = pool.step([0, 0, 0])
-    tasks = pool.reset()
-
-    assert (rewards, done) == ([None] * 3, [True] * 3)
-    assert {detail["status"] for detail in details} == {"lost"}
-    assert all(tasks)
-
-
-def test_the_nodes_death_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In the middle of a step: no reward, then an error that says that there is no node."""
-    monkeypatch.setenv("HOTBED_RUNTIME_DIR", str(tmp_path / "run"))
-    monkeypatch.setenv("HOTBED_HOME", str(tmp_path / "home"))
-    write_files(tmp_path, {"env/env.py": ACTOR})
-    with connect() as client:
-        pool = RLPool(tmp_path / "env", 2, client=client)
-        pool.reset()
-        node = int((tmp_path / "run" / "node.pid").read_text())
-        pool.step_async(["time.sleep(5)", "time.sleep(5)"])
-        os.kill(node, signal.SIGKILL)
-        _, rewards, _, details = pool.step_wait()
-        with pytest.raises(NodeUnavailable):
-            pool.reset()
-        pool.close()
-
-    assert rewards == [None, None]
-    assert [detail["status"] for detail in details] == ["lost", "lost"]
-
-
-def test_a_client_that_is_killed_leaves_nothing(client: Client, tmp_path: Path) -> None:
-    """Its lease ends, and with it every worker."""
-    (tmp_path / "env.py").write_text(ACTOR)
-    child = os.fork()
-    if child == 0:
-        try:
-            pool = RLPool(tmp_path, 5, client=client)
-            pool.reset()
-            pool.step_async(["time.sleep(60)"] * 5)
-            os.kill(os.getpid(), signal.SIGKILL)
-        finally:
-            os._exit(1)
-    assert os.waitpid(child, 0)[1] == signal.SIGKILL
-    wait_until(lambda: boxes_in_use(client) == 0)
-
-
-# --- many and long ---
-
-
-def test_two_hundred_workers(pooling: Pooling) -> None:
-    """Made, reset, stepped and ended."""
-    pool = pooling(200)
-    assert all(pool.reset())
-    results = [pool.step([0] * 200)[0] for _ in range(3)]
-
-    assert results[-1] == [{"count": 3}] * 200
-
-
-def test_ten_thousand_steps_leak_nothing(pooling: Pooling, client: Client) -> None:
-    """Neither descriptors here nor sandboxes there."""
-    pool = pooling(4)
-    pool.reset()
-    pool.step([0] * 4)
-    before = (len(os.listdir("/proc/self/fd")), boxes_in_use(client))
-    for number in range(2500):
-        pool.step([0] * 4)
-        if number % 500 == 0:
-            pool.reset(mask=pool.step(["os._exit(1)", 0, 0, 0])[2])
-
-    assert (len(os.listdir("/proc/self/fd")), boxes_in_use(client)) == before
-
-
-def free_port() -> int:
-    """One that nobody listens on."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
-def wait_until(condition: Callable[[], bool]) -> None:
-    """For ten seconds at most."""
-    deadline = time.monotonic() + 10
-    while not condition():
-        assert time.monotonic() < deadline, "waited in vain"
-        time.sleep(0.02)
-
-
-def host_pid_of(pool: RLPool, worker: int) -> int:
-    """A worker's process as the host numbers it, found by a name that it gives itself."""
-    name = f"mark{os.urandom(4).hex()}"
-    pool.step([f"open('/proc/self/comm', 'w').write('{name}')" if i == worker else 0 for i in range(pool.n)])
-    for entry in Path("/proc").iterdir():
-        try:
-            if entry.name.isdigit() and (entry / "comm").read_text().strip() == name:
-                return int(entry.name)
-        except OSError:
-            continue
-    raise AssertionError("no such process")
-
-
-def parent_of(pid: int) -> int:
-    """Its parent."""
-    return int(Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[1])
