@@ -7,10 +7,8 @@ from __future__ import annotations
 
 import json
 import os
-import signal
-import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -29,12 +27,13 @@ from hotbed import (
     grade,
     grade_batch,
 )
-from hotbed.errors import Error, NodeUnavailable
+from hotbed.errors import NodeUnavailable
 from hotbed.grading import CallLimits
 from hotbed.sdk import calls
 from hotbed.sdk.grading import grade_request
 from tests.cases.run import differences
 from tests.e2e.node_process import NodeProcess, node_process
+from tests.e2e.processes import children_of, wait_until
 
 GOOD = "def solve(xs):\n    return sorted(xs)\n"
 BAD = "def solve(xs):\n    return xs\n"
@@ -64,39 +63,6 @@ def client(node: NodeProcess) -> Iterator[Client]:
 def rewards(results: list[GradeResult]) -> list[float | None]:
     """What each was paid."""
     return [result.reward for result in results]
-
-
-def parents() -> dict[int, int]:
-    """Every process of this machine, and its parent."""
-    found: dict[int, int] = {}
-    for entry in os.listdir("/proc"):
-        if entry.isdigit():
-            try:
-                found[int(entry)] = int(Path(f"/proc/{entry}/stat").read_text().rpartition(")")[2].split()[1])
-            except OSError:
-                continue
-    return found
-
-
-def children_of(pid: int, among: dict[int, int] | None = None) -> set[int]:
-    """Every process below one."""
-    known = parents() if among is None else among
-    found = {pid}
-    while True:
-        more = {child for child, parent in known.items() if parent in found} - found
-        if not more:
-            return found - {pid}
-        found |= more
-
-
-def wait_until(holds: Callable[[], bool], timeout_s: float = 10.0) -> bool:
-    """Whether something came to hold in time."""
-    deadline = time.monotonic() + timeout_s
-    while time.monotonic() < deadline:
-        if holds():
-            return True
-        time.sleep(0.02)
-    return False
 
 
 def human_eval(count: int | None) -> list[tuple[UnitTestReward, dict[str, str]]]:
@@ -364,75 +330,6 @@ def test_a_grade_can_be_graded_again(client: Client) -> None:
     assert len(reports) == 3
     assert [report.differences for report in reports] == [()] * 3
     assert all(report.replay_id != report.id for report in reports)
-
-
-def test_a_killed_judge_is_replaced(client: Client, node: NodeProcess) -> None:
-    """Its candidates had no verdict, so they are graded again, and nobody is paid less for it."""
-    results: list[GradeResult] = []
-    slow = "import time\ndef solve(xs):\n    time.sleep(0.7)\n    return sorted(xs)\n"
-    spec = UnitTestReward(tests="assert solve([2, 1]) == [1, 2]\nassert solve([3]) == [3]\n")
-    grading = threading.Thread(target=lambda: results.extend(grade_batch([slow] * 3, spec, client=client)))
-    before = children_of(node.pid)
-    grading.start()
-    killed = wait_until(lambda: _kill_judge(node.pid, before))
-    grading.join(60)
-
-    assert killed
-    assert rewards(results) == [1.0, 1.0, 1.0]
-
-
-def _kill_judge(node: int, before: set[int]) -> bool:
-    """Kill what runs in the one new sandbox whose program has children of its own: a judge and its workers."""
-    known = parents()
-    for pid in sorted(children_of(node, known) - before):
-        below = children_of(pid, known)
-        if any(children_of(child, known) for child in below) and _is_first(pid):
-            for each in below:
-                try:
-                    os.kill(each, signal.SIGKILL)
-                except ProcessLookupError:
-                    pass
-            return True
-    return False
-
-
-def _is_first(pid: int) -> bool:
-    """Whether it is number 1 of a sandbox: of a namespace below its template's."""
-    try:
-        status = Path(f"/proc/{pid}/status").read_text()
-    except OSError:
-        return False
-    numbers = next((line for line in status.splitlines() if line.startswith("NSpid:")), "").split()[1:]
-    return len(numbers) == 3 and numbers[-1] == "1"
-
-
-@pytest.mark.slow
-def test_a_killed_node_is_an_error_and_can_be_asked_again(tmp_path: Path) -> None:
-    """kill -9 in the middle of a batch: the client is told, nothing survives, and asked again there are rewards."""
-    raised: list[Exception] = []
-    settings = {"backend": "fork", "home": str(tmp_path / "home")}
-    with node_process(tmp_path, **settings) as node:
-
-        def ask() -> None:
-            try:
-                with connect(unix_socket=str(node.socket)) as client:
-                    grade_batch([SLOW] * 4, SPEC, client=client, group_id="retried")
-            except Exception as error:  # noqa: BLE001 - what it is, is the question
-                raised.append(error)
-
-        asking = threading.Thread(target=ask)
-        asking.start()
-        assert wait_until(lambda: node.call("GET", "/v1/health")[1]["running"] >= 5)
-        below = children_of(node.pid)
-        os.kill(node.pid, signal.SIGKILL)
-        asking.join(30)
-        gone = wait_until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in below))
-
-    assert gone
-    assert len(raised) == 1
-    assert isinstance(raised[0], Error) and not isinstance(raised[0], InvalidRequest), raised
-    with node_process(tmp_path, **settings) as node, connect(unix_socket=str(node.socket)) as client:
-        assert rewards(grade_batch([GOOD] * 2, SPEC, client=client, group_id="retried")) == [1.0, 1.0]
 
 
 def test_no_node_is_an_error_of_its_own(tmp_path: Path) -> None:

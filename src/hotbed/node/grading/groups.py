@@ -12,7 +12,7 @@ import logging
 import os
 import secrets
 import time
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from functools import partial
 from typing import Any
@@ -196,23 +196,21 @@ class Graders:
             return
         finally:
             self._running -= 1
+        took_ms = (time.perf_counter() - begun) * 1e3
+        group.add(self._done(group, statuses, graded=len(plan.members), retried=run.retried, took_ms=took_ms))
+
+    def _done(self, group: Group, statuses: Counter[str], *, graded: int, retried: int, took_ms: float) -> GradeDone:
+        """The last line of a group, which is counted with it."""
         invalid = statuses["infra_error"] + statuses["spec_error"]
-        for name, count in (
-            ("groups", 1),
-            ("graded", len(plan.members)),
-            ("invalid", invalid),
-            ("retried", run.retried),
-        ):
+        for name, count in (("groups", 1), ("graded", graded), ("invalid", invalid), ("retried", retried)):
             self.counts[name] += count
-        group.add(
-            GradeDone(
-                group_id=group.id,
-                graded=len(plan.members),
-                invalid=invalid,
-                retried=run.retried,
-                total_ms=round((time.perf_counter() - begun) * 1e3, 3),
-                statuses=dict(statuses),
-            )
+        return GradeDone(
+            group_id=group.id,
+            graded=graded,
+            invalid=invalid,
+            retried=retried,
+            total_ms=round(took_ms, 3),
+            statuses=dict(statuses),
         )
 
 
