@@ -8,7 +8,11 @@ from typing import Any
 from hotbed import GradeResult, UnitTestReward
 from hotbed.cli.demo_grading import HACKS, spec_of, summarize_grading
 
-PROBLEM = {"prompt": "def add(a, b):\n    ...\n", "test": "def check(f):\n    assert f(1, 2) == 3\n", "entry_point": "add"}
+PROBLEM = {
+    "prompt": "def add(a, b):\n    ...\n",
+    "test": "def check(f):\n    assert f(1, 2) == 3\n",
+    "entry_point": "add",
+}
 PAID, UNPAID = GradeResult(reward=1.0), GradeResult(reward=0.0, status="failed")
 
 
