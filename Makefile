@@ -22,7 +22,7 @@ check: .venv/.stamp ## linters, types and layers
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/lint-imports --no-timings
+	$(BIN)/lint-imports
 
 unit: .venv/.stamp ## every test, as the user who asks
 	$(BIN)/pytest $(PYTEST_ARGS)

@@ -104,7 +104,7 @@ def _spec(env_dir: Path, size_mib: int, kind: str) -> TemplateSpec:
     plan = {"paths": ["/env"], "modules": ["heap"] if kind == "shared" else [], "env": None}
     return TemplateSpec(
         name=f"heap-{size_mib}-{kind}",
-        preload=("json", "random", "subprocess", "hotbed.guest.env_preload"),
+        preload=("json", "random", "subprocess", "hotbed.guest.environments.env_preload"),
         programs=("env_server",),
         env=(("HOTBED_ENV_PRELOAD", json.dumps(plan)),),
         mounts=((str(env_dir), "/env"),),

@@ -21,7 +21,7 @@ import traceback
 from collections.abc import Callable
 from typing import Any, TextIO
 
-from hotbed.guest.environment import Environment
+from hotbed.guest.environments.environment import Environment
 
 __all__ = ["serve"]
 

@@ -28,7 +28,7 @@ from hotbed.runtime.base import (
 SERVER = """
 import socket, sys
 sys.path.insert(0, sys.argv[1])
-from guest import env_server
+from guest.environments import env_server
 env_server.main(socket.socket(fileno=int(sys.argv[2])), {"path": sys.argv[3]})
 """
 

@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
-from hotbed.guest import lane, values
+from hotbed.guest.environments import lane, values
 from hotbed.runtime.backends.fork import ForkBackend, ForkSettings, ForkTemplate
 from hotbed.runtime.base import BoxRequest, TemplateSpec
 from hotbed.runtime.programs import RunningProgram

@@ -20,7 +20,8 @@ from typing import Any
 
 from hotbed.grading import protocol
 from hotbed.grading.verdicts import GradeResult, infra_failure
-from hotbed.guest import calls, candidate, frames, judge, sealing
+from hotbed.guest import frames
+from hotbed.guest.judging import calls, candidate, judge, sealing
 
 _DIRECTORY = tempfile.mkdtemp(prefix="hotbed-judging-")
 atexit.register(shutil.rmtree, _DIRECTORY, ignore_errors=True)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from hotbed.errors import InvalidSpec
-from hotbed.guest import plain
+from hotbed.guest.judging import plain
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""How an answer is compared with the expected one. The comparison itself runs in the judge: `guest/comparing.py`."""
+"""How an answer is compared with the expected one. The judge does it: `guest/judging/comparing.py`."""
 
 from __future__ import annotations
 

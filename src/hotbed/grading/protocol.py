@@ -12,7 +12,7 @@ need
    which that candidate's sandbox can be killed at once; {"op":"done"} ends the job.
 
 If the judge's channel closes first, or `deadline_s` passes, the candidates without a verdict have `infra_failure`: the
-judge supervises its workers, so this is never a candidate's doing. The frames are described in `guest/judge.py`.
+judge supervises its workers, so this is never a candidate's doing. The frames are in `guest/judging/judge.py`.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from hotbed.errors import InvalidSpec
-from hotbed.guest.judge_names import free_names
+from hotbed.guest.judging.judge_names import free_names
 
 
 def source_of(field: str, value: str | Callable[..., Any]) -> tuple[str, str]:

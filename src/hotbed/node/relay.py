@@ -21,7 +21,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from hotbed.errors import Error, InvalidRequest
-from hotbed.guest import frames, lane, values
+from hotbed.guest import frames
+from hotbed.guest.environments import lane, values
 from hotbed.node.pool import Pool
 
 BODY_LIMIT = 256 << 20

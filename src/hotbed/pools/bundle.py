@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-from hotbed.guest import env_preload
+from hotbed.guest.environments import env_preload
 from hotbed.pools import envlib, requirements
 from hotbed.runtime.base import Limits, TemplateSpec
 
@@ -27,7 +27,7 @@ _PACKAGES_HOME = "/opt/packages"
 # Numeric libraries start a thread for each of the host's CPUs unless told otherwise: more than a worker's share, and
 # threads are what a copy of an environment cannot take along.
 _ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS"), "1")
-_PRELOAD_MODULE = "hotbed.guest.env_preload"
+_PRELOAD_MODULE = "hotbed.guest.environments.env_preload"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

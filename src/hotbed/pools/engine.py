@@ -17,7 +17,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from hotbed.errors import BadAction, Error
-from hotbed.guest import values
+from hotbed.guest.environments import values
 from hotbed.pools import replies
 from hotbed.pools.contract import PoolOptions
 from hotbed.pools.control import Control, WorkerEnd

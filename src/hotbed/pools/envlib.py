@@ -43,12 +43,12 @@ def materialise(home: Path) -> Path:
 
 
 def _files() -> dict[str, bytes]:
-    environment = Path(str(guest.__file__)).parent / "environment.py"
+    environment = Path(str(guest.__file__)).parent / "environments" / "environment.py"
     return {
         "hotbed/__init__.py": b"",
         "hotbed/env.py": Path(str(hotbed.env.__file__)).read_bytes(),
         "hotbed/guest/__init__.py": b"",
-        "hotbed/guest/environment.py": environment.read_bytes(),
+        "hotbed/guest/environments/environment.py": environment.read_bytes(),
         "boltzlabs/__init__.py": b"",
         "boltzlabs/env.py": _ALIAS.encode(),
     }

@@ -19,7 +19,8 @@ from collections import deque
 from collections.abc import Collection
 from typing import Any, Literal, NamedTuple
 
-from hotbed.guest import frames, lane
+from hotbed.guest import frames
+from hotbed.guest.environments import lane
 
 _READS_AT_ONCE = 16
 

@@ -13,7 +13,8 @@ from collections.abc import Callable, Collection, Sequence
 from typing import Any, get_args
 
 from hotbed.errors import ProtocolError
-from hotbed.guest import frames, lane, values
+from hotbed.guest import frames
+from hotbed.guest.environments import lane, values
 from hotbed.pools.control import Grant
 from hotbed.pools.lanes import Arrival, Trouble
 

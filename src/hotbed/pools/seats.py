@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
-from hotbed.guest import values
+from hotbed.guest.environments import values
 from hotbed.pools.replies import Failure, Task
 
 

@@ -31,7 +31,7 @@ _ALL = (
     | kernel.CLONE_NEWUTS
     | kernel.CLONE_NEWCGROUP
 )
-_START = "import sys; sys.path[0] = '/.hotbed/lib'; from hotbed.guest.zygote import main; main()"
+_START = "import sys; sys.path[0] = '/.hotbed/lib'; from hotbed.guest.template.zygote import main; main()"
 
 
 class Stage:

@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from hotbed.errors import IsolationUnavailable
-from hotbed.guest import filters, kernel
+from hotbed.guest import kernel
+from hotbed.guest.template import filters
 from hotbed.runtime.linux import cgroups, identity, landlock, mounts
 from hotbed.runtime.linux.cgroups import Layout
 

@@ -13,7 +13,7 @@ import stat
 from pathlib import Path
 from typing import Any
 
-from hotbed.guest import isolate
+from hotbed.guest.template import isolate
 from hotbed.runtime.linux import mounts
 from hotbed.runtime.linux.identity import Ids
 

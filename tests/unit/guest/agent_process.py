@@ -16,7 +16,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from hotbed.guest import agent, frames
+from hotbed.guest import frames
+from hotbed.guest.agent import agent
 
 NOBODY = 54_321
 CLONE_NEWNS, CLONE_NEWUSER, CLONE_NEWPID = 0x20000, 0x10000000, 0x20000000

@@ -11,7 +11,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from hotbed.guest import frames, lane
+from hotbed.guest import frames
+from hotbed.guest.environments import lane
 from hotbed.node.lanes import LaneServer
 from hotbed.node.node import Node
 from hotbed.wire.pools import PoolCreated

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from hotbed.errors import NotFound, PoolClosed, SandboxFailed
-from hotbed.guest import lane, values
+from hotbed.guest.environments import lane, values
 from hotbed.wire.pools import WorkerTrouble
 from tests.unit.node.pooling import backend_of, pooling_node, wanted
 

@@ -13,7 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hotbed.errors import InvalidRequest, PoolClosed
-from hotbed.guest import frames, lane, values
+from hotbed.guest import frames
+from hotbed.guest.environments import lane, values
 from hotbed.node.relay import Relay, parse
 from tests.unit.node.pooling import backend_of, pooling_node, wanted
 

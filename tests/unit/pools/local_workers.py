@@ -21,7 +21,7 @@ from hotbed.pools.control import Grant, Output, WorkerEnd
 FORKER = """
 import json, os, signal, socket, sys, time
 sys.path.insert(0, sys.argv[2])
-from guest import env_server
+from guest.environments import env_server
 control = socket.socket(fileno=int(sys.argv[1]))
 alive = {}
 while True:

@@ -24,7 +24,7 @@ def test_the_base_is_kept_and_the_environment_added() -> None:
     env = dict(spec.env)
 
     assert spec.mounts == (("/data", "/data"), ("/held/ab/tree", "/env"), ("/held/envlib", "/opt/envlib"))
-    assert spec.preload == ("json", "hotbed.guest.env_preload")
+    assert spec.preload == ("json", "hotbed.guest.environments.env_preload")
     assert (spec.programs, spec.limits.pids, env["A"]) == (("env_server",), 9, "1")
     assert json.loads(env["HOTBED_ENV_PRELOAD"]) == {"paths": [], "modules": ["decimal"], "env": None}
     assert env["PYTHONPATH"] == "/opt/packages:/opt/envlib"

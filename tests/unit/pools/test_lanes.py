@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from hotbed.guest import lane, values
+from hotbed.guest.environments import lane, values
 from hotbed.pools.lanes import Lanes
 
 

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from hotbed.errors import ProtocolError
-from hotbed.guest import frames, values
+from hotbed.guest import frames
+from hotbed.guest.environments import values
 from hotbed.pools import relayed
 from hotbed.pools.relayed import RelayedLanes
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from hotbed.guest.agent.request import parse
 from hotbed.guest.frames import FrameError
-from hotbed.guest.request import parse
 from hotbed.runtime import execs
 from hotbed.runtime.base import ExecRequest, Limits
 

@@ -6,7 +6,8 @@ import os
 from pathlib import Path
 from typing import Any
 
-from hotbed.guest import isolate, kernel
+from hotbed.guest import kernel
+from hotbed.guest.template import isolate
 from hotbed.runtime import hostview, roots
 from hotbed.runtime.linux import mounts
 from tests.unit.guest.in_namespace import in_user_namespace

@@ -26,7 +26,7 @@ from hotbed.errors import (
     SandboxFailed,
     SandboxGone,
 )
-from hotbed.guest.capture import Capture
+from hotbed.guest.agent.capture import Capture
 from hotbed.runtime.backends.fake_run import Launch, Run, kill_marked, run_launches
 from hotbed.runtime.base import ExecOutcome, ExecRequest, Limits, OnOutput, Program, check_path
 

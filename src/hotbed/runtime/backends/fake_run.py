@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from hotbed.guest.capture import Capture, Stream, pipes
+from hotbed.guest.agent.capture import Capture, Stream, pipes
 from hotbed.runtime.base import ExecOutcome, ExecRequest, OnOutput, Status
 
 MARK = "HOTBED_FAKE"

@@ -23,7 +23,8 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
-from hotbed.guest import frames, pinning
+from hotbed.guest import frames
+from hotbed.guest.agent import pinning
 from hotbed.runtime.linux import notify
 from hotbed.runtime.linux.memory import Memory
 from hotbed.runtime.linux.notify import Call

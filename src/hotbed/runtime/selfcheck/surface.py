@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from hotbed.guest import filters
+from hotbed.guest.template import filters
 from hotbed.runtime.selfcheck.bench import Attempt, Bench, hold
 
 _CALLS = """

@@ -12,7 +12,7 @@ from typing import Any
 
 from hotbed.errors import Error
 from hotbed.grading.verdicts import GradeResult
-from hotbed.guest import candidate, judge
+from hotbed.guest.judging import candidate, judge
 from hotbed.node.grading.host import Host
 from hotbed.runtime.base import BoxRequest, ExecOutcome, ExecRequest, Limits, ProgramEnd, TemplateSpec
 

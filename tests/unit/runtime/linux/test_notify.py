@@ -7,7 +7,7 @@ import socket
 from collections.abc import Callable
 
 from hotbed.guest import kernel
-from hotbed.guest.pinning import Filter
+from hotbed.guest.agent.pinning import Filter
 from hotbed.runtime.linux import notify
 
 

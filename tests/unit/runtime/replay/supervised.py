@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from hotbed.guest import kernel
-from hotbed.guest.pinning import Pinning
+from hotbed.guest.agent.pinning import Pinning
 from hotbed.runtime.replay import supervisor
 from hotbed.runtime.replay.request import PinRequest
 

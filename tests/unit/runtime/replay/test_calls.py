@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 
-from hotbed.guest import pinfilter
+from hotbed.guest.agent import pinfilter
 from hotbed.runtime.replay import calls
 
 

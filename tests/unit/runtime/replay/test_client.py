@@ -12,7 +12,7 @@ import pytest
 
 from hotbed.errors import SandboxFailed
 from hotbed.guest import kernel
-from hotbed.guest.pinning import Pinning
+from hotbed.guest.agent.pinning import Pinning
 from hotbed.runtime.replay import client as client_module
 from hotbed.runtime.replay import supervisor
 from hotbed.runtime.replay.client import SupervisorClient, Ticket

@@ -9,7 +9,7 @@ import socket
 import pytest
 
 from hotbed.guest import kernel
-from hotbed.guest.pinning import HELLO, Pinning
+from hotbed.guest.agent.pinning import HELLO, Pinning
 from tests.unit.runtime.replay.supervised import OTHER_SEED, SEED, Supervised
 
 

@@ -9,7 +9,7 @@ import os
 import pytest
 
 from hotbed.guest import kernel
-from hotbed.guest.pinning import NotPinned, Pinning
+from hotbed.guest.agent.pinning import NotPinned, Pinning
 from tests.unit.runtime.replay.supervised import Supervised
 
 

@@ -1,0 +1,1 @@
+"""pid 1 of a sandbox: what it runs, keeps of it, and answers."""

@@ -1,0 +1,266 @@
+"""The agent: pid 1 of a sandbox, forked from the warm template, serving the node over one socket.
+
+One thread, one loop. A request starts something (an exec, a program, a helper) and is answered when that has ended;
+nothing that a guest does is waited for. The node is waited for, for a bounded time: it sends whole frames and reads
+what it gets. When its end of the socket closes, the sandbox ends, because pid 1 does.
+
+    loop          calls back what is ready: the socket, output pipes, stdin pipes, SIGCHLD, deadlines
+    execs/job     one exec: files, runner or command, capture, deadline, verdict, one `result`
+    runner/spare  `code`, in a fork of this interpreter
+    spawn         `command` and `commands`
+    programs      `start`: candidate, judge, environment server
+    file_ops      single files, at once (filing); trees, in a child (archive)
+
+The order of imports, the rehearsal (`warm`) and the absence of imports inside functions on the way of an exec are for
+speed: each page that a fork is the first to write costs it a fault.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+from typing import Any, Callable, Dict, List, Mapping, NoReturn
+
+from .. import kernel
+from ..frames import Closed, FrameError, Header, pack
+from . import child, file_ops, hunting, programs, solo, warming
+from .box import Box
+from .code_exec import CodeExec
+from .command_exec import CommandExec
+from .execs import Exec
+from .memory import MemoryWatch
+from .programs import Program
+from .request import Refused, parse, pin_of
+from .spare import Parking, Spare
+from .stdio import Stdio
+
+Op = Callable[["Agent", Header, bytes, List[int]], None]
+
+_STDIO = Stdio()
+_HELLO = pack({"op": "hello"})
+_PYTHON = ".".join(map(str, sys.version_info[:3]))
+_PR_SET_CHILD_SUBREAPER = 36  # include/uapi/linux/prctl.h
+
+
+class Agent:
+    """What is going on in this sandbox, by the node's names for it."""
+
+    def __init__(self, box: Box) -> None:
+        self.box = box
+        self.parking = Parking(box, _STDIO)
+        self.execs: Dict[str, Exec] = {}
+        self.programs: Dict[str, Program] = {}
+        self.memory = MemoryWatch(box)
+
+    def serve(self) -> None:
+        """Take the frames that have come."""
+        while True:
+            header, body, fds = self.box.connection.receive()
+            try:
+                self.handle(header, body, fds)
+            finally:
+                for fd in fds:
+                    os.close(fd)
+            if not self.box.connection.buffered():
+                return
+
+    def handle(self, header: Header, body: bytes, fds: List[int]) -> None:
+        """Do what a frame asks for, or say why not."""
+        name = header.get("op")
+        try:
+            if type(name) is not str:
+                raise Refused("bad_request", f"op must be a name, not {name!r:.64}")
+            if name in _OPS:
+                _OPS[name](self, header, body, fds)
+            elif name in file_ops.OPS:
+                file_ops.OPS[name](self.box, header, fds)
+            else:
+                raise Refused("bad_request", f"unknown op {name!r:.64}")
+        except Refused as error:
+            self.refuse(header, error.code, str(error))
+        except Closed:
+            raise
+        except Exception as error:  # noqa: BLE001  # boundary: one bad request must not end the sandbox
+            self.refuse(header, "bad_request", f"{type(error).__name__}: {error}")
+
+    def refuse(self, header: Header, code: str, message: str) -> None:
+        """Answer with an error frame."""
+        file_ops.refuse(self.box, header, code, message)
+
+    def hello(self, header: Header, _body: bytes, _fds: List[int]) -> None:
+        """Who is here."""
+        self.box.send(whoami(self.box.ready_ns))
+
+    def exec(self, header: Header, body: bytes, fds: List[int]) -> None:
+        """Start an exec; its `result` comes later."""
+        request = parse(header, body)
+        if len(fds) != (request.pin is not None):
+            raise Refused("bad_request", "a pinned exec comes with one descriptor, its channel, and no other with any")
+        if request.id in self.execs:
+            raise Refused("bad_request", f"exec {request.id!r:.64} is running")
+        work: Exec
+        if request.kind == "code":
+            work = CodeExec(self.box, request, self.parking, self.exec_over)
+        else:
+            work = CommandExec(self.box, request, self.parking, self.exec_over)
+        work.channel = fds.pop() if fds else None
+        self.execs[request.id] = work
+        try:
+            work.start()
+            self.memory.wake()
+        except Exception:
+            self.execs.pop(request.id, None)
+            work.abandon()
+            raise
+
+    def start(self, header: Header, _body: bytes, fds: List[int]) -> None:
+        """Start a program on the channel that came along."""
+        if len(fds) != 1 + (pin_of(header) is not None):
+            raise Refused("bad_request", "start needs one descriptor, the channel, and one more if it is to be pinned")
+        program = Program(self.box, header, _STDIO, self.program_over)
+        self.programs[program.id] = program
+        try:
+            program.start(*fds)
+            self.memory.wake()
+        except Exception:
+            self.programs.pop(program.id, None)
+            raise
+
+    def exec_over(self, done: Exec) -> None:
+        """Forget an exec that has ended."""
+        self.execs.pop(done.request.id, None)
+
+    def program_over(self, done: Program) -> None:
+        """Forget a program that has ended."""
+        self.programs.pop(done.id, None)
+
+    def input(self, header: Header, body: bytes, _fds: List[int]) -> None:
+        """Bytes for an exec's stdin; none closes it."""
+        running = self.execs.get(str(header.get("id")))
+        if running is None or running.job.pump is None:
+            return  # it ended meanwhile, or reads nothing
+        if body:
+            running.job.pump.feed(body)
+        else:
+            running.job.pump.end()
+
+    def signal(self, header: Header, _body: bytes, _fds: List[int]) -> None:
+        """Signal the leader's process group, as a terminal would."""
+        job = self.job(header)
+        if job is not None and job.leader:
+            try:
+                os.killpg(job.leader, int(header["signal"]))
+            except (ProcessLookupError, PermissionError):
+                pass
+
+    def cancel(self, header: Header, _body: bytes, _fds: List[int]) -> None:
+        """Kill an exec or program; its answer says `signal`."""
+        job = self.job(header)
+        if job is not None:
+            job.kill("signal")
+
+    def peek(self, header: Header, _body: bytes, _fds: List[int]) -> None:
+        """What a running exec or program has written so far, as far as it is kept."""
+        job = self.job(header)
+        if job is None:
+            raise Refused("not_found", "it has ended")
+        kept = job.capture.kept()
+        answer = {"op": "peeked", "id": header.get("id"), "stdout": len(kept.stdout), "stderr": len(kept.stderr)}
+        self.box.send(answer, kept.stdout + kept.stderr)
+
+    def job(self, header: Header) -> Any:
+        """The job of an exec or program that is still running."""
+        name = str(header.get("id"))
+        running = self.execs.get(name) or self.programs.get(name)
+        return running.job if running is not None else None
+
+
+_OPS: Dict[str, Op] = {
+    "hello": Agent.hello,
+    "exec": Agent.exec,
+    "input": Agent.input,
+    "signal": Agent.signal,
+    "cancel": Agent.cancel,
+    "peek": Agent.peek,
+    "start": Agent.start,
+}
+
+
+def warm(rounds: int = 30) -> None:
+    """For the template: run the way of an exec until it is hot. Before its heap is frozen and its first fork."""
+    child.note_signals()
+    rehearse(rounds)
+    _STDIO.install(None)
+    warming.rehearse_runner(_STDIO, rounds)
+
+
+def rehearse(rounds: int) -> None:
+    """Serve requests without forking."""
+
+    def make(sock: socket.socket, spare: Spare) -> Agent:
+        agent = Agent(Box(sock, 0, {}))
+        agent.parking.park(spare)
+        return agent
+
+    warming.rehearse_agent(make, rounds)
+
+
+def conceal() -> None:
+    """For the template, as the last thing before it serves: hide this package from what will run in its forks."""
+    programs.conceal()
+
+
+def main(sock: socket.socket, ready_ns: int, config: Mapping[str, Any]) -> NoReturn:
+    """Serve the node until it closes the socket, then end the sandbox."""
+    if "solo" in config:
+        solo.run(sock, config, _STDIO)
+    code = 0
+    try:
+        if not config.get("spare"):
+            wait_for_work(sock, ready_ns)
+        programs.conceal()
+        if os.getpid() != 1:
+            kernel.prctl(_PR_SET_CHILD_SUBREAPER, 1)
+        agent = Agent(Box(sock, ready_ns, config))
+        if config.get("spare"):
+            agent.parking.fill(lambda: warming.rehearse_runner(_STDIO, 1))
+            rehearse(1)
+        serve(agent)
+    finally:
+        end_everything()
+        os._exit(code)
+
+
+def wait_for_work(sock: socket.socket, ready_ns: int) -> None:
+    """Return when the node wants more than a hello. Until then, hold nothing that the template does not hold too."""
+    while sock.recv(len(_HELLO), socket.MSG_PEEK) == _HELLO:
+        sock.recv(len(_HELLO))
+        sock.sendall(pack(whoami(ready_ns)))
+
+
+def whoami(ready_ns: int) -> Header:
+    """The answer to a hello."""
+    return {"op": "hello", "ready_ns": ready_ns, "pid": os.getpid(), "python": _PYTHON}
+
+
+def serve(agent: Agent) -> None:
+    """Turn the loop until the node is gone or speaks no frames."""
+    box = agent.box
+    try:
+        if not box.config.get("spare"):
+            agent.serve()  # its request is on its way, or here already: fork for it before anything else
+        box.open()
+        box.loop.watch(box.connection.fileno(), agent.serve)
+        while True:
+            box.loop.turn()
+    except FrameError as error:
+        agent.refuse({}, "bad_request", str(error))
+    except (Closed, BlockingIOError, ConnectionError):
+        return
+
+
+def end_everything() -> None:
+    """The kernel kills a pid namespace with its pid 1; elsewhere we do."""
+    if os.getpid() != 1:
+        hunting.kill(lambda census: census.everybody())

@@ -1,0 +1,117 @@
+"""An exec of `code`: a fork of this interpreter, or the spare that was forked ahead."""
+
+from __future__ import annotations
+
+import os
+import resource
+from typing import Callable, Optional, Sequence
+
+from .. import kernel
+from . import runner
+from .box import Box
+from .capture import Capture
+from .execs import Exec, close
+from .forking import fork
+from .orderlog import OrderLog, Run
+from .pump import Pump
+from .quiet import read_to_the_end
+from .request import ExecRequest
+from .runner import Work
+from .spare import Parking
+from .verdict import decode
+
+
+class CodeExec(Exec):
+    """One program in the warm interpreter."""
+
+    def __init__(self, box: Box, request: ExecRequest, parking: Parking, on_result: Callable[[Exec], None]) -> None:
+        super().__init__(box, request, on_result)
+        self._parking = parking
+        self._log: Optional[OrderLog] = None
+        # The only thing that will ever run here, and somebody else watches its memory (see `quiet`).
+        watched = request.stream or box.config.get("limit_data")
+        self._alone = request.last and not box.started and not watched and request.pin is None
+
+    def launch(self, cwd: str) -> None:
+        """Fork first and look after it second: the child inherits less that is new, and both can run at once."""
+        request = self.request
+        if self._alone:
+            self.box.note_counts()
+        work = Work(request.program, request.args, request.env, cwd, pin=request.pin)
+        ready = None if request.stdin or request.stdin_open else self._parking.take(work, self.channel)
+        if ready is not None:
+            self.hang_up()
+            self._log = ready.log
+            self._look_after(ready.pid, ready.ends, ready.mark)
+            return
+        self._log = log = OrderLog()
+        ends, fds, pump = self.open()
+        mark = self.box.marks.next()
+        try:
+            pid = fork()
+        except OSError as error:
+            close(fds)
+            self.hang_up()
+            self.begin(ends, mark, pump)
+            self.not_started(error)
+            return
+        if pid == 0:
+            runner.start(work, self._parking.stdio, log, fds, self.channel)
+        close(fds)
+        self.hang_up()
+        self._look_after(pid, ends, mark, pump)
+
+    def _look_after(self, pid: int, ends: Sequence[int], mark: Optional[int], pump: Optional[Pump] = None) -> None:
+        if not self._alone or pump is not None:
+            self.begin(ends, mark, pump)
+            self._follow(pid)
+            return
+        capture = Capture(self.request.output_bytes)
+        if not self._passes_quietly(capture, ends, pid):
+            self.begin([stream.fd for stream in capture.streams], mark, None, capture)
+            self.job.count_from_birth()
+            self._follow(pid)
+            if all(stream.fd < 0 for stream in capture.streams):
+                self._silent()
+
+    def _follow(self, pid: int) -> None:
+        self.job.on_silence = self._silent
+        self.job.follow(pid)
+
+    def _passes_quietly(self, capture: Capture, ends: Sequence[int], pid: int) -> bool:
+        """Whether it ran to its end, and well; it has been told of then."""
+        request, node, program = self.request, self.box.connection.fileno(), kernel.pidfd_open(pid)
+        assert self._log is not None
+        seconds, most_bytes = request.timeout_s, request.output_kill_bytes
+        over = read_to_the_end(capture, ends, (node, program), seconds=seconds, most_bytes=most_bytes)
+        os.close(program)
+        if not over:
+            return False
+        ending = self._log.ending()
+        if ending is None or ending[0] != 0:
+            return False
+        _, self.cpu_us, self.maxrss_kib = ending
+        self.box.started += 1
+        self.tell(capture.kept(self.runs(capture)), "ok", 0, None)
+        return True
+
+    def leader_ended(self, status: int, usage: resource.struct_rusage) -> None:
+        """The process has ended."""
+        self.count(usage)
+        self.finish(*decode(status))
+
+    def _silent(self) -> None:
+        """Both pipes are at their end: a runner that has announced its exit is done but for the kernel's work."""
+        ending = self._log.ending() if self._log is not None else None
+        if ending is not None and self.job.cause is None:
+            self.box.children.forget(self.job.leader)
+            exit_code, self.cpu_us, self.maxrss_kib = ending
+            self.finish(exit_code, None)
+
+    def runs(self, capture: Capture) -> Optional[Sequence[Run]]:
+        """The runner's own account, if nobody else wrote."""
+        if self._log is None:
+            return None
+        runs = self._log.runs(*(stream.total for stream in capture.streams))
+        self._log.close()
+        return runs

@@ -1,0 +1,144 @@
+"""A runner forked ahead of the request, so that the first `code` exec of a parked sandbox waits for no fork.
+
+It has done all that does not depend on the request and waits for it on a socket. It is used only if the whole request
+fits into that socket, so that handing it over cannot block, whatever was done to the spare meanwhile.
+"""
+
+from __future__ import annotations
+
+import marshal
+import os
+import socket
+import sys
+from typing import Any, Callable, List, NamedTuple, NoReturn, Optional, Sequence
+
+from .. import frames
+from . import runner
+from .box import NULL, Box
+from .capture import pipes
+from .child import become
+from .forking import fork
+from .orderlog import OrderLog
+from .runner import Work
+from .stdio import Stdio
+
+_MOST_BYTES = 60 << 10  # well below what a socket holds (net.core.wmem_default is 208 KiB)
+_FDS_ROOM = socket.CMSG_SPACE(4)
+
+
+class Spare(NamedTuple):
+    """A waiting runner and our ends of what it has."""
+
+    pid: int
+    ends: Sequence[int]
+    log: OrderLog
+    mark: Optional[int]
+    order: int
+
+
+class Parking:
+    """Where the spare waits, if there is one."""
+
+    def __init__(self, box: Box, stdio: Stdio) -> None:
+        self.stdio = stdio
+        self._box = box
+        self._spare: Optional[Spare] = None
+
+    def fill(self, rehearse: Callable[[], None]) -> None:
+        """Fork a runner that rehearses and waits. A refused fork is no harm: the exec forks then."""
+        try:
+            self._spare = park(self._box, self.stdio, rehearse)
+        except OSError:
+            self._spare = None
+
+    def park(self, spare: Spare) -> None:
+        """Let this one wait here."""
+        self._spare = spare
+
+    def take(self, work: Work, channel: Optional[int] = None) -> Optional[Spare]:
+        """The spare, with the work already its own; None if there is none or the work does not fit."""
+        spare, self._spare = self._spare, None
+        if spare is None or hand_over(spare, work, channel):
+            return spare
+        for fd in spare.ends:
+            os.close(fd)
+        spare.log.close()
+        return None
+
+
+def park(box: Box, stdio: Stdio, rehearse: Callable[[], None]) -> Spare:
+    """Fork a runner. Raises OSError."""
+    mark = box.marks.next()
+    log = OrderLog()
+    ends, outs = pipes()
+    request, order = (end.detach() for end in socket.socketpair())
+    os.set_blocking(order, False)
+    pid = fork()
+    if pid == 0:
+        wait(stdio, log, (NULL, *outs), request, rehearse)
+    for fd in (*outs, request):
+        os.close(fd)
+    return Spare(pid, ends, log, mark, order)
+
+
+def wait(stdio: Stdio, log: OrderLog, fds: Sequence[int], request: int, rehearse: Callable[[], None]) -> NoReturn:
+    """In the spare: become a runner, wait for work, do it. Never returns."""
+    try:
+        rehearse()
+        agent = become(*fds, keep=request)
+        assert agent is not None
+        size = int.from_bytes(read(agent, 8), "big")
+        work = Work(*marshal.loads(read(agent, size)))
+        channel = None if work.pin is None else receive_fd(agent)
+        os.close(agent)
+        os.chdir(work.cwd)
+        runner.run(work, stdio, log, channel)
+    finally:
+        os._exit(70)
+
+
+def read(agent: int, size: int) -> bytes:
+    """Exactly so many bytes: a descriptor may follow, and would be lost if it were read over."""
+    data = b""
+    while len(data) < size:
+        more = os.read(agent, size - len(data))
+        if not more:
+            os._exit(0)  # the agent is gone
+        data += more
+    return data
+
+
+def receive_fd(agent: int) -> int:
+    """The channel that comes with a pinned request."""
+    sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM, 0, agent)
+    _, ancillary, _, _ = sock.recvmsg(1, _FDS_ROOM, socket.MSG_CMSG_CLOEXEC)
+    sock.detach()
+    return frames.unpack_fds(ancillary)[0]
+
+
+def hand_over(spare: Spare, work: Work, channel: Optional[int] = None) -> bool:
+    """Give the spare its work; whether it could be. If not, the spare ends."""
+    plain: List[Any] = [work.source, list(work.args), dict(work.env), work.cwd, work.entropy]
+    if work.pin is not None:
+        plain += [work.pin, list(work.argv)]
+    data = marshal.dumps(plain)
+    data = len(data).to_bytes(8, "big") + data
+    try:
+        if len(data) > _MOST_BYTES or os.write(spare.order, data) < len(data):
+            return False
+        if channel is not None:
+            send_fd(spare.order, channel)
+        return True
+    except OSError:  # it was killed, or its socket holds less than usual
+        return False
+    finally:
+        os.close(spare.order)
+
+
+def send_fd(order: int, channel: int) -> None:
+    """Let a descriptor follow the request."""
+    sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM, 0, order)
+    try:
+        sock.sendmsg([b"\0"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, channel.to_bytes(4, sys.byteorder))])
+    finally:
+        sock.detach()

@@ -1,0 +1,1 @@
+"""An environment served over one lane."""

@@ -1,0 +1,1 @@
+"""Sealed grading, both halves: the judge, and the candidate that answers its calls."""

@@ -1,0 +1,50 @@
+"""What the jobs of a sandbox share."""
+
+from __future__ import annotations
+
+import os
+import socket
+
+from hotbed.guest.agent.box import Box, Counter
+
+
+def test_counters_start_where_they_are_found() -> None:
+    """A pooled cgroup has a past."""
+    fd = os.memfd_create("events")
+    os.pwrite(fd, b"low 0\noom 3\noom_kill 5\n", 0)
+    made = Counter(fd, b"oom_kill")
+    before = made.read()
+    os.pwrite(fd, b"low 0\noom 3\noom_kill 7\n", 0)
+
+    assert (before, made.read()) == (0, 2)
+    os.pwrite(fd, b"garbage", 0)
+    os.ftruncate(fd, 7)
+    assert made.read() == 0
+    os.close(fd)
+    assert made.read() == 0
+
+
+def test_no_descriptor_no_counter() -> None:
+    """Then nobody knows."""
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        box = Box(theirs, 0, {})
+        box.note_counts()
+        box.open()
+
+        assert box.oom_kills is None and box.fork_refusals is None
+        box.close()
+
+
+def test_a_box_that_ran_nothing_has_opened_nothing() -> None:
+    """The first fork comes before."""
+    ours, theirs = socket.socketpair()
+    before = len(os.listdir("/proc/self/fd"))
+    box = Box(theirs, 0, {})
+    after = len(os.listdir("/proc/self/fd"))
+    box.open()
+    box.open()
+    box.close()
+    ours.close()
+
+    assert before == after

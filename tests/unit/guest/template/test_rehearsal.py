@@ -1,0 +1,95 @@
+"""A rehearsal runs the path of a fork many times and leaves no trace in the process that rehearses."""
+
+from __future__ import annotations
+
+import os
+import resource
+from typing import Any
+
+import pytest
+
+from hotbed.guest import kernel
+from hotbed.guest.template import rehearsal
+
+
+class FakeNetwork:
+    """A lease."""
+
+    fd = 7
+
+
+class FakePool:
+    """Counts what is out."""
+
+    def __init__(self) -> None:
+        self.out = 0
+
+    def lease(self) -> FakeNetwork:
+        """One more."""
+        self.out += 1
+        return FakeNetwork()
+
+    def give_back(self, network: object) -> None:
+        """One less."""
+        self.out -= 1
+
+
+class FakeIsolator:
+    """Counts its rehearsals; the last one fails."""
+
+    def __init__(self, fail_at: int = 0) -> None:
+        self.boxes: list[Any] = []
+        self._fail_at = fail_at
+
+    def rehearse(self, box: Any, network: int) -> None:
+        """Note it."""
+        self.boxes.append(box)
+        if len(self.boxes) == self._fail_at:
+            raise OSError("refused")
+
+
+@pytest.fixture
+def entered(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Which kinds of namespace were entered."""
+    kinds: list[int] = []
+    monkeypatch.setattr(kernel, "setns", lambda fd, kind: kinds.append(kind))
+    monkeypatch.setattr(os, "chdir", lambda path: None)
+    return kinds
+
+
+def test_every_round_comes_home(entered: list[int]) -> None:
+    """Also the one that fails; and what was leased is given back."""
+    isolator, pool = FakeIsolator(), FakePool()
+
+    rehearsal.run(isolator, pool)  # type: ignore[arg-type]  # fakes
+
+    assert len(isolator.boxes) == rehearsal.ROUNDS and pool.out == 0
+    assert len(entered) == 5 * rehearsal.ROUNDS
+
+
+def test_failing_round_comes_home_too(entered: list[int]) -> None:
+    """A template that stays in a half-made sandbox would fork from there."""
+    with pytest.raises(OSError, match="refused"):
+        rehearsal.run(FakeIsolator(fail_at=2), FakePool())  # type: ignore[arg-type]  # fakes
+
+    assert len(entered) == 10
+
+
+def test_rehearsed_limits_are_the_templates_own(entered: list[int]) -> None:
+    """A hard limit that is lowered cannot be raised again."""
+    isolator = FakeIsolator()
+
+    rehearsal.run(isolator, FakePool())  # type: ignore[arg-type]  # fakes
+
+    limits = isolator.boxes[0]["limits"]
+    assert limits["open_files"] == resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    assert limits["pids"] == resource.getrlimit(resource.RLIMIT_NPROC)[1]
+
+
+def test_forks_are_rehearsed_as_often() -> None:
+    """The template's own part is as hot as the child's."""
+    forks: list[None] = []
+
+    rehearsal.run_forks(lambda: forks.append(None))
+
+    assert len(forks) == rehearsal.ROUNDS
