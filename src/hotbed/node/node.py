@@ -261,9 +261,7 @@ class Node:
     def check_open(self) -> None:
         """Refuse new work while shutting down."""
         if self.draining:
-            raise Draining(
-                "this node is shutting down", hint="retry on another node, or when it is back", retry_after_s=2
-            )
+            raise Draining("this node is shutting down", hint="retry on another, or when it is back", retry_after_s=2)
 
     @contextmanager
     def working(self) -> Iterator[None]:

@@ -6,6 +6,7 @@ import argparse
 from dataclasses import asdict
 
 from hotbed.cli.output import Output
+from hotbed.wire.ledger import RolloutRow
 
 _FILTERS = ("template", "status", "kind", "sandbox_id", "group_id", "label")
 
@@ -38,22 +39,24 @@ def run(args: argparse.Namespace) -> int:
         return 0
     output.table(
         ("ID", "WHEN", "KIND", "TEMPLATE", "STATUS", "REWARD", "MS", "LEVEL", "ACK", "SEED"),
-        [
-            (
-                row.id,
-                row.at[:19].replace("T", " "),
-                row.kind,
-                row.template,
-                row.status,
-                "" if row.reward is None else f"{row.reward:g}",
-                f"{row.total_ms:.1f}",
-                row.determinism,
-                row.seed_ack,
-                row.seed[:12],
-            )
-            for row in page.rollouts
-        ],
+        [cells(row) for row in page.rollouts],
     )
     if page.next is not None:
         output.talk(f"more with --before {page.next}")
     return 0
+
+
+def cells(row: RolloutRow) -> tuple[object, ...]:
+    """A line of the table."""
+    return (
+        row.id,
+        row.at[:19].replace("T", " "),
+        row.kind,
+        row.template,
+        row.status,
+        "" if row.reward is None else f"{row.reward:g}",
+        f"{row.total_ms:.1f}",
+        row.determinism,
+        row.seed_ack,
+        row.seed[:12],
+    )

@@ -41,7 +41,7 @@ _PINNING = Pinning()
 
 # By names of their own, so that a rehearsal can leave these steps out (see `warming`).
 _exit, _closerange = os._exit, os.closerange
-_join_threads: Callable[[], None] = threading._shutdown  # type: ignore[attr-defined]
+_join_threads: Callable[[], None] = threading._shutdown  # type: ignore[attr-defined]  # what the interpreter itself calls at its end
 _run_exitfuncs = atexit._run_exitfuncs
 
 

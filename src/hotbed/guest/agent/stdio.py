@@ -95,8 +95,8 @@ class Stdio:
         if sys.stdout is self.stdout:
             return  # since the template: writing to `sys` costs a fork many pages
         sys.stdin = sys.__stdin__ = self.stdin  # type: ignore[misc]  # typeshed has the dunder ones final
-        sys.stdout = sys.__stdout__ = self.stdout  # type: ignore[misc]
-        sys.stderr = sys.__stderr__ = self.stderr  # type: ignore[misc]
+        sys.stdout = sys.__stdout__ = self.stdout  # type: ignore[misc]  # Final to typeshed, not to Python
+        sys.stderr = sys.__stderr__ = self.stderr  # type: ignore[misc]  # as above
 
     def reset(self) -> None:
         """After a rehearsal: as new."""

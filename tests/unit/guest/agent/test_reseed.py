@@ -56,7 +56,7 @@ def test_entropy_decides_everything(entropy: bytes) -> None:
 def test_cached_identities_are_forgotten() -> None:
     """uuid1's node and clock, the names of temporary files."""
     uuid.uuid1()
-    state = f"{uuid._last_timestamp is not None}"  # type: ignore[attr-defined]
+    state = f"{uuid._last_timestamp is not None}"  # type: ignore[attr-defined]  # uuid keeps it so
 
     def work() -> str:
         reseed()

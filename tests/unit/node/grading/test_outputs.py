@@ -27,7 +27,7 @@ def judged(*answers: Answer, spec: StdioReward = SPEC, candidate: Any = "print(1
 def test_each_case_is_a_run_with_the_code_and_its_own_input() -> None:
     """And nothing of the spec besides."""
     result = judged(ran(b"1\n"), ran(b"3\n"))
-    asked = judged.forks.asked  # type: ignore[attr-defined]
+    asked = judged.forks.asked  # type: ignore[attr-defined]  # the fake's own
 
     assert (result.reward, result.status, result.passed) == (0.5, "failed", 1)
     assert [request.stdin for request in asked] == [b"1", b"2"]
@@ -42,7 +42,7 @@ def test_a_build_that_fails_is_the_candidates() -> None:
 
     assert (result.reward, result.status) == (0.0, "candidate_error")
     assert "no main" in result.reason
-    assert len(judged.forks.asked) == 1  # type: ignore[attr-defined]
+    assert len(judged.forks.asked) == 1  # type: ignore[attr-defined]  # the fake's own
 
 
 @pytest.mark.parametrize("error", [NoSpace("full"), FileMissing("x")])
@@ -74,7 +74,7 @@ def test_after_a_few_hangs_nothing_more_is_tried() -> None:
     result = judged(*[ran(status="timeout", exit_code=None)] * 9, spec=spec)
 
     assert (result.status, result.reward, result.total) == ("timeout", 0.0, 9)
-    assert len(judged.forks.asked) == 3  # type: ignore[attr-defined]
+    assert len(judged.forks.asked) == 3  # type: ignore[attr-defined]  # the fake's own
 
 
 def test_time_for_the_whole_candidate_is_bounded() -> None:
@@ -82,7 +82,7 @@ def test_time_for_the_whole_candidate_is_bounded() -> None:
     spec = StdioReward(cases=SPEC.cases, limits=CallLimits(total_s=1e-9))
 
     assert judged(spec=spec).status == "timeout"
-    assert judged.forks.asked == []  # type: ignore[attr-defined]
+    assert judged.forks.asked == []  # type: ignore[attr-defined]  # the fake's own
 
 
 def test_a_checker_decides_in_a_judge() -> None:
@@ -93,7 +93,7 @@ def test_a_checker_decides_in_a_judge() -> None:
     result = judged(ran(b"7"), ran(b"8"), spec=spec)
 
     assert result.reward == 0.5
-    assert len(judged.forks.made) == 2  # type: ignore[attr-defined]
+    assert len(judged.forks.made) == 2  # type: ignore[attr-defined]  # the fake's own
 
 
 def test_a_checker_that_cannot_run_is_the_specs_fault() -> None:

@@ -19,8 +19,8 @@ pytestmark = pytest.mark.slow
 
 def twice(node: Supervised, program: object) -> str:
     """What a program says at level `full`, checked to be the same a second time."""
-    first, _ = node.run(program, level="full")  # type: ignore[arg-type]
-    second, _ = node.run(program, level="full")  # type: ignore[arg-type]
+    first, _ = node.run(program, level="full")  # type: ignore[arg-type]  # a fixture without a type
+    second, _ = node.run(program, level="full")  # type: ignore[arg-type]  # a fixture without a type
     assert first == second
     return first
 
