@@ -44,10 +44,12 @@ class Memory:
         text = b""
         while len(text) < limit:
             size = min(limit - len(text), _PAGE - address % _PAGE)
-            text += self.read(tid, address, size)
-            end = text.find(b"\0")
+            if self._transfer(NR_PROCESS_VM_READV, tid, address, size) < size:
+                raise OSError(errno.EFAULT, os.strerror(errno.EFAULT))
+            end = self._window.find(0, 0, size)
             if end >= 0:
-                return text[:end]
+                return text + self._window[:end]
+            text += self._window[:size]
             address += size
         return text
 

@@ -153,8 +153,11 @@ class Pin:
         try:
             call(events)
         except Exception as error:  # noqa: BLE001 (boundary: one rollout's trouble must not end the others')
-            _log.exception("pin=%d failed", self.id)
-            self.fail(f"{type(error).__name__}: {error}")
+            self._give_up(error)
+
+    def _give_up(self, error: Exception) -> None:
+        _log.exception("pin=%d failed", self.id)
+        self.fail(f"{type(error).__name__}: {error}")
 
     def _hear(self, channel: socket.socket) -> bool:
         """Take one message; whether there was one."""
@@ -192,7 +195,7 @@ class Pin:
         self._roots.append(root)
         self._listeners.add(listener)
         notify.stay_on_one_cpu(listener)
-        self.watch(listener, lambda events: self._called(root, events))
+        self._watching.watch(listener, lambda events: self._called(root, events))
 
     def _pinned(self) -> list[str]:
         facts = (
@@ -204,11 +207,17 @@ class Pin:
         return [*_SERVED, *(name for name, holds in facts if holds)]
 
     def _called(self, root: Root, events: int) -> None:
-        if not events & select.EPOLLIN:
-            self._listeners.discard(root.listener)
-            self.release(root.listener)
-            self._end_if_over()
-            return
+        try:
+            if events & select.EPOLLIN:
+                self._serve(root)
+            else:
+                self._listeners.discard(root.listener)
+                self.release(root.listener)
+                self._end_if_over()
+        except Exception as error:  # noqa: BLE001 (boundary: one rollout's trouble must not end the others')
+            self._give_up(error)
+
+    def _serve(self, root: Root) -> None:
         call = notify.receive(root.listener)
         if call is None:
             return
@@ -244,13 +253,13 @@ class Pin:
     def _answer(self, listener: int, call: Call) -> None:
         number = call.number
         self.counts[_NOTED.get(number, "clock")] += 1
-        if number == calls.GETRANDOM:
+        if number in _OPENS:  # the most frequent by far
+            self._open(listener, call)
+        elif number == calls.GETRANDOM:
             self._finish(listener, call, self._getrandom(call))
         elif number == calls.ARCH_PRCTL:
             self._patch.pin(call.tid, self.level, self._processes.of(call.tid).random.take(16))
             notify.proceed(listener, call.id)
-        elif number in _OPENS:
-            self._open(listener, call)
         elif number == calls.SET_ROBUST_LIST:
             self._processes.of(call.tid)
             notify.proceed(listener, call.id)
