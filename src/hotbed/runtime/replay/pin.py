@@ -16,10 +16,8 @@ from __future__ import annotations
 
 import errno
 import logging
-import os
 import select
 import socket
-from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
@@ -29,34 +27,21 @@ from hotbed.runtime.linux import notify
 from hotbed.runtime.linux.memory import Memory
 from hotbed.runtime.linux.notify import Call
 from hotbed.runtime.replay import calls
-from hotbed.runtime.replay.clock import Clock
-from hotbed.runtime.replay.devices import AT_FDCWD, PATH_LIMIT, READ_LIMIT, Devices, recognize
+from hotbed.runtime.replay.answering import Answers
 from hotbed.runtime.replay.exec_patch import ExecPatch
-from hotbed.runtime.replay.processes import Processes
 from hotbed.runtime.replay.request import PinRequest
 from hotbed.runtime.replay.streams import Streams
-from hotbed.runtime.replay.timing import Timing, signed
 from hotbed.runtime.replay.watcher import OnEvents, Watching
 
 _log = logging.getLogger(__name__)
 
 CHECK_BYTES, ENTROPY_BYTES = pinning.CHECK_BYTES, pinning.ENTROPY_BYTES
-DRAW_LIMIT = 1 << 20
 _MESSAGE = 64
 _FDS_ROOM = socket.CMSG_SPACE(4 * 4)
 _FLAGS = socket.MSG_CMSG_CLOEXEC | socket.MSG_DONTWAIT
 _FIRST_PID = 2  # the agent is 1
 _SERVED = ("getrandom", "urandom", "uuid", "boot_id", "machine_id", "at_random", "vdso_getrandom", "prng")
-_GETRANDOM_FLAGS = 7  # GRND_NONBLOCK | GRND_RANDOM | GRND_INSECURE
 _GONE = (errno.ESRCH, errno.ENOENT)
-_OPENS = {calls.OPEN: (None, 0, 1), calls.OPENAT: (0, 1, 2), calls.OPENAT2: (0, 1, None)}
-_NOTED = {
-    calls.GETRANDOM: "draws",
-    calls.ARCH_PRCTL: "execs",
-    calls.READ: "reads",
-    **dict.fromkeys(_OPENS, "opens"),
-    calls.SET_ROBUST_LIST: "births",
-}
 
 
 class Root:
@@ -92,9 +77,6 @@ class Pin:
         self.state = "pending"
         self.ended = False
         self.message = ""
-        self.counts: Counter[str] = Counter()
-        self._memory = writer
-        self._patch = patch
         self._watching = watching
         self._on_change = on_change
         self._channel: socket.socket | None = channel
@@ -103,9 +85,7 @@ class Pin:
         self._listeners: set[int] = set()
         self._streams = Streams(request.seed)
         self._check = self._check_of(0)  # now, while the sandbox's process is on its way
-        self._processes = Processes(self._streams, self)
-        self._devices = Devices(self._streams, self)
-        self._timing = Timing(Clock(request.epoch_ns, request.step_ns), writer) if request.level == "full" else None
+        self._answers = Answers(request, self._streams, writer=writer, patch=patch, watching=self)
         self.watch(channel.fileno(), lambda _events: self._hear(channel))
 
     def watch(self, fd: int, call: OnEvents, events: int = select.EPOLLIN) -> None:
@@ -126,7 +106,7 @@ class Pin:
             "ended": self.ended,
             "message": self.message,
             "pinned": self._pinned() if self.state == "verified" else [],
-            "counts": dict(self.counts),
+            "counts": dict(self._answers.counts),
         }
 
     def fail(self, message: str) -> None:
@@ -141,8 +121,7 @@ class Pin:
         self._close_channel()
         while self._listeners:
             self.release(self._listeners.pop())
-        self._devices.close()
-        self._processes.close()
+        self._answers.close()
 
     def _close_channel(self) -> None:
         if self._channel is not None:
@@ -202,7 +181,7 @@ class Pin:
             ("aslr", all(root.facts & pinning.ADDRESSES for root in self._roots)),
             ("hash_seed", all(root.facts & pinning.HASHES for root in self._roots)),
             ("pid", self._roots[0].inside == _FIRST_PID),
-            ("clock", self._timing is not None),
+            ("clock", self.level == "full"),
         )
         return [*_SERVED, *(name for name, holds in facts if holds)]
 
@@ -223,7 +202,7 @@ class Pin:
             return
         try:
             if root.begun:
-                self._answer(root.listener, call)
+                self._answers.answer(root.listener, call)
             else:
                 self._begin(root, call)
         except OSError as error:
@@ -244,63 +223,6 @@ class Pin:
         if call.number != calls.GETRANDOM:
             raise ValueError(f"call {call.number} came before the first draw")
         root.begun = True
-        if root.facts & pinning.VDSO or self._timing is not None:
-            self._patch.pin(call.tid, self.level)
-        self._memory.write(call.tid, call.arguments[0], root.check)
+        self._answers.give(call, root.check, patched=bool(root.facts & pinning.VDSO) or self.level == "full")
         notify.answer(root.listener, call.id, len(root.check))
-        self._processes.begin(call.tid, root.inside, str(len(self._roots) - 1))  # it goes on meanwhile
-
-    def _answer(self, listener: int, call: Call) -> None:
-        number = call.number
-        self.counts[_NOTED.get(number, "clock")] += 1
-        if number in _OPENS:  # the most frequent by far
-            self._open(listener, call)
-        elif number == calls.GETRANDOM:
-            self._finish(listener, call, self._getrandom(call))
-        elif number == calls.ARCH_PRCTL:
-            self._patch.pin(call.tid, self.level, self._processes.of(call.tid).random.take(16))
-            notify.proceed(listener, call.id)
-        elif number == calls.SET_ROBUST_LIST:
-            self._processes.of(call.tid)
-            notify.proceed(listener, call.id)
-        elif number == calls.READ:
-            self._finish(listener, call, self._read(call))
-        elif self._timing is not None:
-            self._finish(listener, call, self._timing.handle(call))
-
-    def _finish(self, listener: int, call: Call, value: int | None) -> None:
-        if value is None:
-            notify.proceed(listener, call.id)
-        else:
-            notify.answer(listener, call.id, value)
-
-    def _getrandom(self, call: Call) -> int | None:
-        address, size, flags = call.arguments[:3]
-        if flags & ~_GETRANDOM_FLAGS or flags & 6 == 6:
-            return None  # the kernel refuses it
-        size = min(size, DRAW_LIMIT)
-        self._memory.write(call.tid, address, self._processes.of(call.tid).random.take(size))
-        return size
-
-    def _open(self, listener: int, call: Call) -> None:
-        directory, path, flags = _OPENS[call.number]
-        written = self._memory.read_text(call.tid, call.arguments[path], PATH_LIMIT)
-        at = AT_FDCWD if directory is None else signed(call.arguments[directory])
-        known = recognize(call.tid, at, written)
-        if known is None:
-            notify.proceed(listener, call.id)
-            return
-        fd = self._devices.open(self._processes.of(call.tid), known)
-        try:
-            wanted = call.arguments[flags] if flags is not None else os.O_CLOEXEC
-            notify.give_fd(listener, call.id, fd, close_on_exec=bool(wanted & os.O_CLOEXEC))
-        finally:
-            os.close(fd)
-
-    def _read(self, call: Call) -> int | None:
-        source = self._devices.behind(call.tid, call.arguments[0])
-        if source is None:
-            return None
-        data = source.take(min(call.arguments[2], READ_LIMIT))
-        self._memory.write(call.tid, call.arguments[1], data)
-        return len(data)
+        self._answers.meet(call.tid, root.inside, str(len(self._roots) - 1))  # it goes on meanwhile

@@ -39,39 +39,6 @@ def test_level_full_says_that_it_pins_the_clock(node: Supervised) -> None:
     assert "clock" in report["pinned"]
 
 
-def test_large_draws_are_served(node: Supervised) -> None:
-    """os.urandom asks again until it has all."""
-    size, _ = node.run(lambda: len(os.urandom(3 << 20)))
-
-    assert size == str(3 << 20)
-
-
-def test_a_bad_buffer_is_the_caller_s_fault_alone(node: Supervised) -> None:
-    """The kernel says EFAULT; so do we, and the rollout goes on."""
-
-    def draw_badly() -> str:
-        try:
-            kernel.call(318, 8, 100, 0)  # getrandom(2) into page zero
-        except OSError as error:
-            return f"{error.errno} {len(os.urandom(4))}"
-        return "served"
-
-    assert node.run(draw_badly)[0] == "14 4"
-
-
-def test_flags_that_the_kernel_refuses_are_refused(node: Supervised) -> None:
-    """A program may probe for a flag."""
-
-    def probe() -> int | None:
-        try:
-            os.getrandom(4, 1 << 20)
-        except OSError as error:
-            return error.errno
-        return None
-
-    assert node.run(probe)[0] == "22"
-
-
 def test_a_process_that_ends_before_it_is_pinned_is_neither_verified_nor_a_failure(node: Supervised) -> None:
     """Nothing ran: there was no process left to fork, say."""
     pin_id, channel = node.pin()
