@@ -36,7 +36,7 @@ def test_root_has_programs_devices_and_the_guest(tmp_path: Path) -> None:
         devices = {path.name for path in (root / "dev").iterdir() if path.is_char_device() and not path.is_symlink()}
         assert devices == {"null", "zero", "full", "random", "urandom", "tty"}
         assert (root / "usr/bin/env").exists()
-        assert (root / hostview.GUEST_HOME[1:] / "zygote.py").exists()
+        assert (root / hostview.GUEST_HOME[1:] / "template/zygote.py").exists()
         assert not (root / "home").exists() and not (root / "root").exists()
         return {path.name for path in root.iterdir()} >= {"usr", "dev", "proc", "opt", "tmp", "etc", ".hotbed"}
 
