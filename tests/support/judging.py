@@ -24,7 +24,16 @@ from hotbed.guest import frames
 from hotbed.guest.judging import calls, candidate, judge, sealing
 
 _DIRECTORY = tempfile.mkdtemp(prefix="hotbed-judging-")
-atexit.register(shutil.rmtree, _DIRECTORY, ignore_errors=True)
+_OWNER = os.getpid()
+
+
+def _remove_directory() -> None:
+    """At the end of the process that made it, and not of a fork that runs its handlers."""
+    if os.getpid() == _OWNER:
+        shutil.rmtree(_DIRECTORY, ignore_errors=True)
+
+
+atexit.register(_remove_directory)
 
 Main = Callable[[socket.socket, dict[str, Any]], None]
 

@@ -10,7 +10,7 @@ What may be sent again is decided here, and only where the node cannot have acte
 * a kept connection turned out to be dead before it took the request: once more, on a fresh one;
 * the node refused before any side effect (`AtCapacity`, `Draining`): wait as long as it says, within `patience_s`;
 * the node does not hold the lease that the call named: with another lease;
-* a GET or DELETE on a kept connection that ended without a byte of answer: once more.
+* a GET or DELETE whose connection ended without a byte of answer: as if it had not been sent.
 
 Anything else ends as `NodeUnavailable` or `DeadlineExceeded`, whose message says whether the request may have run.
 """
@@ -124,9 +124,11 @@ def _attempt(call: Call[T], clock: _Clock) -> Steps[T]:
         except TimeoutError:
             raise
         except OSError as reason:
-            if stale and call.idempotent and not reader.touched:
+            if call.idempotent and not reader.touched:
                 yield Finish(reusable=False)
-                continue
+                if stale:
+                    continue
+                raise _Unsent(reason) from reason  # asked again of the next node: doing it twice is doing it once
             raise _lost(call, reason) from reason
     raise AssertionError("a fresh connection is never stale")
 

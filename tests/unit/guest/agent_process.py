@@ -5,6 +5,7 @@ With `as_pid_1` it is pid 1 of a fresh pid namespace with its own /proc, where t
 
 from __future__ import annotations
 
+import atexit
 import ctypes
 import os
 import resource
@@ -35,6 +36,7 @@ class AgentProcess:
         self.pid = os.fork()
         if self.pid == 0:
             ours.close()
+            atexit._clear()  # what the test runner does at its end is not for a program's end: a template has no such
             become_agent(theirs, {"cwd": "/" if pids else cwd, **config}, as_pid_1, pids)
         theirs.close()
 

@@ -38,7 +38,7 @@ def test_a_request_under_an_ended_lease_runs_nothing() -> None:
         async with served() as (node, app):
             body = {"template": "python", "command": "true"}
             answer = await ask(app, "POST", "/v1/rollouts", body, headers={"X-Hotbed-Lease": "gone"})
-            assert (answer.status, answer.json["code"]) == (410, "session_gone")
+            assert (answer.status, answer.json["code"]) == (410, "lease_gone")
             assert node.stats.counts["forks"] == 0
 
     asyncio.run(scenario())

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import mmap
 import os
+import signal
 from collections.abc import Iterator
 from contextlib import suppress
 
@@ -82,6 +83,7 @@ def test_a_vessel_becomes_the_original(
     taken.image.close()
     os.close(still[1])
     os.close(still[2])
+    os.kill(quiet, signal.SIGKILL)  # another fork may hold the pipe that it waits on
     os.waitpid(quiet, 0)
 
     assert expected[0] == 1
