@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import importlib.metadata
 import json
 import sys
+from collections.abc import Iterable
 from dataclasses import asdict
 
 from hotbed.runtime.base import TemplateSpec
@@ -12,5 +14,19 @@ from hotbed.runtime.base import TemplateSpec
 
 def of_spec(spec: TemplateSpec) -> str:
     """The content address of a template on this host's Python."""
-    parts = {"spec": asdict(spec), "python": sys.version, "platform": sys.platform}
+    parts = {
+        "spec": asdict(spec),
+        "python": sys.version,
+        "platform": sys.platform,
+        "packages": versions_of(spec.preload),
+    }
     return "sha256:" + hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+
+
+def versions_of(modules: Iterable[str]) -> dict[str, str]:
+    """The versions of the distributions that modules come from: an upgraded package makes another template."""
+    tops = {module.partition(".")[0] for module in modules} - sys.stdlib_module_names - {"hotbed"}
+    if not tops:
+        return {}
+    homes = importlib.metadata.packages_distributions()
+    return {name: importlib.metadata.version(name) for top in sorted(tops) for name in homes.get(top, ())}

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import importlib.metadata
+
+import pytest
+
 from hotbed.runtime import digests
 from hotbed.runtime.base import Limits, TemplateSpec
 
@@ -24,3 +28,14 @@ def test_any_difference_is_another_template() -> None:
     ]
 
     assert len({digests.of_spec(spec) for spec in specs}) == len(specs)
+
+
+def test_an_upgraded_package_makes_another_template(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A replay on another numpy would compare two things at once."""
+    spec = TemplateSpec(name="a", preload=("json", "numpy.random"))
+    before = digests.of_spec(spec)
+    monkeypatch.setattr(importlib.metadata, "version", lambda name: "0.0.0")
+
+    assert digests.versions_of(spec.preload) == {"numpy": "0.0.0"}
+    assert digests.of_spec(spec) != before
+    assert digests.versions_of(("json", "hotbed.guest")) == {}
