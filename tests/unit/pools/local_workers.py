@@ -38,7 +38,7 @@ while True:
             os.dup2(os.open(ask["log"], os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), 2)
             os.dup2(2, 1)
             os.dup2(fds[0], 3)
-            os.closerange(4, 256)
+            os.closerange(4, 1 << 20)
             code = 1
             try:
                 env_server.main(socket.socket(fileno=3), {"path": ask["path"]})

@@ -31,7 +31,7 @@ def spawn(change: int) -> tuple[int, int, int]:
         os.dup2(told, 1)
         os.dup2(os.open("/dev/null", os.O_RDWR), 0)
         os.dup2(told, 2)
-        os.closerange(4, 256)
+        os.closerange(4, 1 << 20)
         mine = change
         for page in range(0, 64, 8):
             STATE[(page + change) * PAGE] = change
@@ -55,7 +55,8 @@ def two() -> Iterator[list[tuple[int, int, int]]]:
     for pid, ordering, telling in made:
         os.close(ordering)
         os.close(telling)
-        with suppress(ChildProcessError):  # it was killed and reaped
+        with suppress(ChildProcessError, ProcessLookupError):  # it was killed and reaped
+            os.kill(pid, signal.SIGKILL)
             os.waitpid(pid, 0)
 
 
