@@ -49,6 +49,8 @@ def start(main: Main, channel: socket.socket, others: Sequence[socket.socket] = 
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         for other in others:
             other.close()
+        os.closerange(3, channel.fileno())  # nothing of the test runner's: a sandbox has nothing of the node's
+        os.closerange(channel.fileno() + 1, 1 << 20)
         os.chdir(tempfile.mkdtemp(dir=_DIRECTORY))
         quiet = os.open(os.devnull, os.O_RDWR)
         for fd in (0, 1, 2):
