@@ -55,6 +55,7 @@ def start(main: Main, channel: socket.socket, others: Sequence[socket.socket] = 
         quiet = os.open(os.devnull, os.O_RDWR)
         for fd in (0, 1, 2):
             os.dup2(quiet, fd)
+        sys.stdout = sys.stderr = open(os.devnull, "w", encoding="utf-8")
         main(channel, {})
         code = 0
     finally:
