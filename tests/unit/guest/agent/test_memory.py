@@ -13,7 +13,7 @@ HOG = "print('begun', flush=True)\nhog = []\nwhile 1: hog.append(bytearray(1 << 
 @pytest.mark.parametrize("program", [HOG, "import os\nos.fork()\n" + HOG, "import os\nif os.fork(): os.wait()\n" + HOG])
 def test_a_hog_is_killed_and_called_one(make_agent: MakeAgent, program: str) -> None:
     """Alone, with a twin, or as a child."""
-    result = make_agent(as_pid_1=True, limits={"memory_mib": 200}).run("code", program)
+    result = make_agent(as_pid_1=True, limits={"memory_mib": 700}).run("code", program)
 
     assert (result.status, result.exit_code, result.signal) == ("oom", None, 9)
     assert b"begun" in result.stdout
