@@ -4,7 +4,7 @@ BIN := .venv/bin
 PROJECTS := pyproject.toml compat/boltzlabs/pyproject.toml compat/collimate_rl/pyproject.toml
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check unit rootless bench fmt clean
+.PHONY: help demo test check unit rootless bench fmt docs clean
 
 help: ## what there is to make
 	@grep -hE '^[a-z]+:.*##' Makefile | sed -E 's/:[^#]*## /\t/' | expand -t 12
@@ -36,6 +36,9 @@ bench: .venv/.stamp ## speed and memory against baselines of the same run
 fmt: .venv/.stamp ## sort imports, format
 	$(BIN)/ruff check --select I --fix .
 	$(BIN)/ruff format .
+
+docs: .venv/.stamp ## write what the reference says of each route
+	$(BIN)/python -m tests.docs.http_page
 
 clean: ## remove what these targets made
 	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build dist

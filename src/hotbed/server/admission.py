@@ -26,6 +26,7 @@ _SCOPES: Mapping[str, tuple[str, ...]] = {
     routes.STATS.name: ("admin",),
     routes.CAPABILITIES.name: ("run", "grade", "read"),
     routes.HEALTH.name: ("run", "grade", "read"),
+    routes.OPENAPI.name: ("run", "grade", "read"),
 }
 
 
@@ -51,7 +52,7 @@ def scopes_of(route: Route) -> tuple[str, ...]:
 async def check_named(node: Node, route: Route, call: Call, tenant: Tenant) -> None:
     """Raise `NotFound` when the path names something of somebody else's."""
     named = call.request.path_params
-    top = route.path.split("/")[2]
+    _, _, top, *_ = (*route.path.split("/"), "")
     if top == "sandboxes" and "id" in named:
         node.sessions.get(named["id"], tenant)
     elif top == "pools" and "id" in named:

@@ -74,6 +74,7 @@ HANDLERS: tuple[tuple[Route, Handler], ...] = (
     (routes.HEALTH, nodes.health),
     (routes.CAPABILITIES, nodes.capabilities),
     (routes.STATS, nodes.stats),
+    (routes.OPENAPI, nodes.openapi),
     (routes.HOLD_LEASE, leases.hold),
 )
 WATCHED = frozenset({routes.ROLLOUT.name, routes.EXEC.name})

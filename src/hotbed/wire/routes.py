@@ -33,6 +33,7 @@ HEALTH = Route(name="health", method="GET", path="/v1/health", reply=health.Heal
 CAPABILITIES = Route(name="capabilities", method="GET", path="/v1/capabilities")
 STATS = Route(name="stats", method="GET", path="/v1/stats")
 HOLD_LEASE = Route(name="hold_lease", method="GET", path="/v1/leases/hold")
+OPENAPI = Route(name="openapi", method="GET", path="/openapi.json")
 
 CREATE_TEMPLATE = Route(
     name="create_template",
@@ -144,6 +145,7 @@ ROUTES: tuple[Route, ...] = (
     HEALTH,
     CAPABILITIES,
     STATS,
+    OPENAPI,
     HOLD_LEASE,
     CREATE_TEMPLATE,
     LIST_TEMPLATES,

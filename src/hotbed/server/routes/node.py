@@ -5,7 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import msgspec
+from starlette.responses import Response
+
 from hotbed.node.node import Node
+from hotbed.server.openapi import document
 from hotbed.server.operation import Call
 from hotbed.server.routes.templates import is_seen
 from hotbed.wire.health import Health
@@ -35,3 +39,8 @@ async def capabilities(node: Node, call: Call) -> dict[str, Any]:
 async def stats(node: Node, call: Call) -> dict[str, Any]:
     """Counters and histograms."""
     return node.snapshot()
+
+
+async def openapi(node: Node, call: Call) -> Response:
+    """What can be asked of this server, for programs. It is made anew each time: it is asked for once."""
+    return Response(msgspec.json.encode(document(node.version)), media_type="application/json")

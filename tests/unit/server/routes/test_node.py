@@ -22,3 +22,15 @@ def test_health_capabilities_and_stats_are_plain_objects() -> None:
             assert (await ask(app, "GET", "/v1/health")).json["status"] == "draining"
 
     asyncio.run(scenario())
+
+
+def test_the_openapi_document_is_served() -> None:
+    """At the address where tools look for it."""
+
+    async def scenario() -> None:
+        async with served() as (_, app):
+            answer = await ask(app, "GET", "/openapi.json")
+            assert (answer.status, answer.json["openapi"]) == (200, "3.1.0")
+            assert "/v1/sandboxes/{id}/exec" in answer.json["paths"]
+
+    asyncio.run(scenario())
