@@ -23,17 +23,25 @@ log = logging.getLogger(__name__)
 class HeldBox:
     """A box until it is gone. It is in `live` for as long."""
 
-    __slots__ = ("box", "lease", "on_end", "_ending", "_live", "_nursery", "_turn")
+    __slots__ = ("box", "lease", "on_end", "template", "_ending", "_live", "_nursery", "_turn")
 
-    def __init__(self, box: Box, *, turn: Turn, lease: Lease | None, nursery: Nursery, live: set[HeldBox]) -> None:
+    def __init__(
+        self, box: Box, *, turn: Turn, lease: Lease | None, nursery: Nursery, live: set[HeldBox], template: str = ""
+    ) -> None:
         self.box = box
         self.lease = lease
+        self.template = template
         self.on_end: Callable[[str], None] | None = None
         self._turn = turn
         self._live = live
         live.add(self)
         self._nursery = nursery
         self._ending: asyncio.Task[None] | None = None
+
+    @property
+    def is_ending(self) -> bool:
+        """Whether its end has begun."""
+        return self._ending is not None
 
     def discard(self, reason: str) -> None:
         """Start ending it. Returns at once; idempotent."""

@@ -13,8 +13,7 @@ import secrets
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from pathlib import Path
+from dataclasses import replace
 from typing import Any
 
 from hotbed.errors import Draining, SandboxGone
@@ -26,12 +25,13 @@ from hotbed.node.leases import Lease, Leases, claim_of, tenant_id
 from hotbed.node.ledger.entry import Entry
 from hotbed.node.ledger.ledger import Ledger
 from hotbed.node.nursery import Nursery
-from hotbed.node.pools import Pools, PoolSettings
-from hotbed.node.scheduler import Admission
+from hotbed.node.policy import Policy
+from hotbed.node.pools import Pools
 from hotbed.node.sessions import Session, Sessions
 from hotbed.node.snapshots import Snapshots, SnapshotSettings
 from hotbed.node.stats import Stats
 from hotbed.node.templates import Templates
+from hotbed.node.waits import Wait, Waits
 from hotbed.runtime.base import Backend, BoxRequest, ExecOutcome, OnOutput, Template
 from hotbed.runtime.base import ExecRequest as ExecPlan
 from hotbed.wire.execs import ExecRequest, ExecResponse
@@ -39,26 +39,6 @@ from hotbed.wire.health import Health
 from hotbed.wire.sandboxes import CreateSandbox, SandboxCreated
 
 log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Policy:
-    """What a node promises when a request does not say."""
-
-    max_sandboxes: int
-    queue_limit: int
-    queue_wait_s: float
-    ttl_s: float
-    idle_ttl_s: float
-    lease_ttl_s: float
-    max_templates: int
-    home: str = ""
-    boltz_slots: int = 0
-
-    @property
-    def pools(self) -> PoolSettings:
-        """What of it is about pools."""
-        return PoolSettings(home=Path(self.home), boltz_slots=self.boltz_slots, ttl_s=self.ttl_s)
 
 
 class Node:
@@ -77,13 +57,12 @@ class Node:
         self.sessions = Sessions(self.id)
         self.leases = Leases()
         self.nursery = Nursery()
-        self._live: set[HeldBox] = set()
+        self.live: set[HeldBox] = set()  # every sandbox that is not gone yet
         self._idle = asyncio.Event()
         self._idle.set()
         self.stats = Stats()
-        self.admission = Admission(
-            limit=policy.max_sandboxes, queue_limit=policy.queue_limit, wait_s=policy.queue_wait_s
-        )
+        self.waits = Waits()
+        self.admission = policy.admission()
         self.pools = Pools(policy.pools, backend, self.templates, nursery=self.nursery, fork=self.fork)
         self.snapshots = Snapshots(SnapshotSettings(ttl_s=policy.ttl_s), backend=backend, nursery=self.nursery)
         self.graders = Graders(
@@ -91,6 +70,7 @@ class Node:
             fork=self.fork,
             nursery=self.nursery,
             note=self.note,
+            waits=self.waits,
             room=policy.max_sandboxes // 2,
             cores=usable_cores(),
         )
@@ -159,7 +139,13 @@ class Node:
         }
 
     async def fork(
-        self, template: Template, request: BoxRequest, lease: Lease | None, *, patient: bool = True
+        self,
+        template: Template,
+        request: BoxRequest,
+        lease: Lease | None,
+        *,
+        patient: bool = True,
+        wait: Wait | None = None,
     ) -> HeldBox:
         """A sandbox with its turn and its lease. Raises before it forks when there is no room.
 
@@ -171,12 +157,14 @@ class Node:
             self.check_open()
             if lease is not None:
                 lease.check()
+            if wait is not None:
+                wait.enter("fork")
             box = await template.fork(request)
         except BaseException:  # a cancelled fork must give its turn back too
             turn.release()
             raise
         self.stats.counts["forks"] += 1
-        held = HeldBox(box, turn=turn, lease=lease, nursery=self.nursery, live=self._live)
+        held = HeldBox(box, turn=turn, lease=lease, nursery=self.nursery, live=self.live, template=template.spec.name)
         if lease is not None:
             try:
                 lease.join(held)
@@ -194,7 +182,8 @@ class Node:
         seed = plans.seed_of(request)
         box_plan = plans.box_plan(self.templates.spec(request.template), request)
         template = await self.templates.plain(request.template)
-        held = await self._fork_ready(template, box_plan, lease)
+        with self.waits.begin(lease) as wait:
+            held = await self._fork_ready(template, box_plan, lease, wait)
         session = self._keep(held, template, request, seed)
         made = SandboxCreated(
             id=session.id,
@@ -209,8 +198,8 @@ class Node:
         self.note(records.of_create(request, made, digest=template.digest, at=time.time()), lease)
         return made
 
-    async def _fork_ready(self, template: Template, request: BoxRequest, lease: Lease | None) -> HeldBox:
-        held = await self.fork(template, request, lease, patient=False)
+    async def _fork_ready(self, template: Template, request: BoxRequest, lease: Lease | None, wait: Wait) -> HeldBox:
+        held = await self.fork(template, request, lease, patient=False, wait=wait)
         try:
             await held.box.ready()
         except BaseException:  # also when cancelled
@@ -243,7 +232,7 @@ class Node:
         session.exec_count += 1
         request = seeding.in_sandbox(request, seed=session.seed, level=session.determinism, number=session.exec_count)
         plan = plans.exec_plan(request)
-        with self.working(), session.in_use():
+        with self.working(), session.in_use(), self.waits.begin(session.held.lease, "exec"):
             outcome = await session.held.box.exec(plan, on_output)
         self.count(plan, outcome)
         answer = plans.response(
@@ -292,7 +281,7 @@ class Node:
             self.leases.end(lease)
         for pool in self.pools:
             pool.discard("shutdown")
-        for held in tuple(self._live):
+        for held in tuple(self.live):
             held.discard("shutdown")
 
     async def _watch(self, session: Session) -> None:

@@ -27,10 +27,11 @@ async def run_rollout(
     box_plan = plans.box_plan(node.templates.spec(request.template), request)
     exec_plan = plans.exec_plan(request, last=True)
     template = await node.templates.plain(request.template)
-    with node.working():
-        held = await node.fork(template, box_plan, lease)
+    with node.working(), node.waits.begin(lease) as wait:
+        held = await node.fork(template, box_plan, lease, wait=wait)
         try:
             outcome = await held.box.exec(exec_plan, on_output)
+            wait.forked(held.box.fork_time_ms, plans.exec_ms(outcome))
         finally:
             held.discard("rollout_done")
     total_ms = (time.perf_counter() - begun) * 1e3

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from bisect import bisect_left
 from collections import Counter
 from typing import Any
@@ -34,6 +35,7 @@ class Stats:
     """Counters and histograms of one node since it started."""
 
     def __init__(self) -> None:
+        self.begun_s = time.monotonic()
         self.counts: Counter[str] = Counter()
         self.outcomes: Counter[str] = Counter()
         self.fork_ms = Histogram()

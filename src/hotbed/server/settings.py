@@ -16,7 +16,7 @@ from typing import Any, Literal, get_args
 
 from hotbed.errors import InvalidRequest
 from hotbed.node.capacity import default_max_sandboxes, usable_cores, usable_memory_mib
-from hotbed.node.node import Policy
+from hotbed.node.policy import Policy
 from hotbed.node.tenants import tiers_from
 
 BackendName = Literal["fork", "fake"]

@@ -6,7 +6,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
-from hotbed.node.node import Node, Policy
+from hotbed.node.node import Node
+from hotbed.node.policy import Policy
 from hotbed.runtime.backends.fake import FakeBackend
 
 POLICY: dict[str, Any] = {

@@ -8,7 +8,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from hotbed.node.node import Node, Policy
+from hotbed.node.node import Node
+from hotbed.node.policy import Policy
 from hotbed.pools import archive
 from hotbed.wire.pools import CreatePool
 from tests.support.env_backend import EnvBackend

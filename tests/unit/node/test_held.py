@@ -45,8 +45,10 @@ def test_a_sandbox_counts_until_it_is_really_gone(broken: bool, caplog: pytest.L
         held.on_end = reasons.append
         box.broken = broken
 
+        assert not held.is_ending
         held.discard("done")
         held.discard("again")
+        assert held.is_ending
         await asyncio.sleep(0)
         assert (admission.running, len(lease), live) == (1, 1, {held})
 

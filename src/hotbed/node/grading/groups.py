@@ -30,6 +30,7 @@ from hotbed.node.leases import Lease, claim_of, lasting, tenant_id
 from hotbed.node.ledger.entry import Entry
 from hotbed.node.nursery import Nursery
 from hotbed.node.templates import Templates
+from hotbed.node.waits import Waits
 from hotbed.runtime.base import Template
 from hotbed.wire.checks import fresh_seed
 from hotbed.wire.grading import GradeDone, GradeLine, GradeRequest
@@ -100,6 +101,7 @@ class Graders:
         fork: Fork,
         nursery: Nursery,
         note: Callable[..., None],
+        waits: Waits,
         room: int,
         cores: int,
     ) -> None:
@@ -107,6 +109,7 @@ class Graders:
         self._fork = fork
         self._nursery = nursery
         self._note = note
+        self._waits = waits
         self._room = Room(max(2, room))
         self._rooms: dict[str, TenantRoom] = {}
         self._lanes = Lanes(sorted(os.sched_getaffinity(0)))
@@ -134,7 +137,7 @@ class Graders:
             )
         if known is None or known.failure is not None:
             known = Group(request.group_id or secrets.token_hex(8), digest)
-            work = self._grade(known, request, spec, lasting(lease) if request.group_id else lease, judge_seed)
+            work = self._grade(known, request, spec, lease, judge_seed)
             if request.group_id:
                 self._remember(key, known)
             task = self._nursery.start(work, name=f"grade-{known.id[:32]}")
@@ -174,8 +177,9 @@ class Graders:
         return min(request.concurrency or CHUNK * max(2, self._cores), room.size)
 
     async def _grade(
-        self, group: Group, request: GradeRequest, spec: wire_form.Spec, lease: Lease | None, seed: str | None
+        self, group: Group, request: GradeRequest, spec: wire_form.Spec, asked_by: Lease | None, seed: str | None
     ) -> None:
+        lease = lasting(asked_by) if request.group_id else asked_by
         begun, room = time.perf_counter(), self._room_of(lease)
         self._running += 1
         try:
@@ -185,7 +189,8 @@ class Graders:
             alone = self._running == 1 and len(plan.members) <= _QUICK
             host = Host(fork=self._fork, template=template, lease=lease, use_spares=alone)
             run = GroupRun(plan, host, room, self._lanes, recorder.emit)
-            statuses = await run.run()
+            with self._waits.begin(asked_by, "grade"):
+                statuses = await run.run()
         except asyncio.CancelledError:
             group.fail(Error("grading was cancelled"))
             raise

@@ -47,6 +47,19 @@ class Keyring:
             raise Unauthorized(f"key {key.id} is no longer good: {trouble}", hint="ask for a new one")
         return key
 
+    def get(self, key_id: str) -> Key:
+        """A key that was shown before, if it is still good. Raises `Unauthorized`."""
+        self._look()
+        key, _ = self._keys.get(key_id, (None, b""))
+        if key is None or key.trouble(time.time()) is not None:
+            raise Unauthorized("that key is no longer good", hint="sign in with another")
+        return key
+
+    def all(self) -> tuple[Key, ...]:
+        """Every key that was ever made, oldest first."""
+        self._look()
+        return tuple(key for key, _ in self._keys.values())
+
     def close(self) -> None:
         """Close the database."""
         self._store.close()

@@ -12,7 +12,7 @@ import importlib.resources
 import json
 import sqlite3
 import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +26,7 @@ _COLUMNS = (
     "details"
 ).split()
 _INSERT = f"INSERT OR IGNORE INTO rollouts ({', '.join(_COLUMNS)}) VALUES ({', '.join('?' * len(_COLUMNS))})"
+_COMMON = {"status": "ok", "label": "", "tenant": ""}  # what most lines have; indexes are of the lines that have not
 _FILTERS = ("id", "template", "status", "kind", "sandbox_id", "group_id", "label", "tenant")
 
 
@@ -95,8 +96,14 @@ class Store:
                 raise Error(f"rollouts cannot be filtered by {name!r}")
             conditions.append(f"{name} = ?")
             values.append(value)
+            if value != _COMMON.get(name, value):
+                conditions.append(f"{name} <> '{_COMMON[name]}'")  # what the index of the others is declared by
         sql = f"SELECT * FROM rollouts WHERE {' AND '.join(conditions)} ORDER BY seq DESC LIMIT ?"
         return [_plain(row) for row in self._db.execute(sql, (*values, limit))]
+
+    def rows(self, sql: str, values: Sequence[object] = ()) -> list[dict[str, Any]]:
+        """What a query of a read model answers, whole."""
+        return [dict(row) for row in self._db.execute(sql, tuple(values))]
 
     def get(self, rollout_id: str) -> dict[str, Any]:
         """One row, by id or by a prefix of it that no other row has."""

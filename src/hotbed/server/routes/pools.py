@@ -59,7 +59,8 @@ async def exchange(node: Node, call: Call) -> Response:
     """Pass frames to workers and back, for a client that is elsewhere."""
     pool = pool_of(node, call)
     request = relay.parse(await read_body(call.request, relay.BODY_LIMIT))
-    answer = await node.pools.relay_of(pool).exchange(request)
+    with node.waits.begin(pool.lease, "step"):
+        answer = await node.pools.relay_of(pool).exchange(request)
     return Response(answer, media_type="application/octet-stream")
 
 

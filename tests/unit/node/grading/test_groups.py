@@ -18,6 +18,7 @@ from hotbed.node.grading.groups import Graders, Group
 from hotbed.node.grading.members import Member
 from hotbed.node.ledger.entry import Entry
 from hotbed.node.nursery import Nursery
+from hotbed.node.waits import Waits
 from hotbed.wire.grading import GradeDone, GradeLine, GradeRequest
 from tests.unit.node.grading.boxes import FakeTemplate, Forks
 
@@ -60,6 +61,7 @@ class Bench:
             fork=Forks(),
             nursery=self.nursery,
             note=lambda entry, lease=None: self.noted.append(entry),
+            waits=Waits(),
             room=16,
             cores=2,
         )

@@ -97,3 +97,19 @@ def test_keys_are_needed_from_the_first_one_on(keyring: Keyring, written: KeySto
     clock.now += LOOK_EVERY_S
 
     assert keyring.needed
+
+
+def test_who_was_let_in_by_a_key_stays_in_as_long_as_it_is_good(
+    keyring: Keyring, written: KeyStore, clock: Clock
+) -> None:
+    """A page that was signed in to ends with its key, whose secret nobody keeps."""
+    key, _ = add(written)
+    assert keyring.get(key.id) == key
+
+    written.revoke(key.id)
+    clock.now += LOOK_EVERY_S
+
+    for name in (key.id, "00000000", ""):
+        with pytest.raises(Unauthorized):
+            keyring.get(name)
+    assert [known.id for known in keyring.all()] == [key.id]

@@ -118,3 +118,29 @@ def test_usage_is_one_tenants_in_one_span(tmp_path: Path) -> None:
     assert (used["rollouts"], used["sandboxes"], used["execs"], used["exec_seconds"]) == (2, 1, 0, 1.0)
     assert used["output_bytes"] >= 8
     store.close()
+
+
+@pytest.mark.parametrize(
+    ("where", "index"),
+    [
+        ({"status": "oom"}, "rollouts_by_status"),
+        ({"kind": "put"}, "rollouts_by_kind"),
+        ({"template": "rare"}, "rollouts_by_template"),
+        ({"label": "run-7"}, "rollouts_by_label"),
+        ({"tenant": "acme"}, "rollouts_by_tenant"),
+        ({"group_id": "g"}, "rollouts_by_group"),
+        ({"sandbox_id": "s"}, "rollouts_by_sandbox"),
+    ],
+)
+def test_a_page_of_what_is_rare_reads_no_other_rows(where: dict[str, str], index: str, tmp_path: Path) -> None:
+    """In a ledger of millions, a filter that matches ten rows must not look at all of them."""
+    store = Store(tmp_path / "l.db")
+    asked: list[str] = []
+    store._db.set_trace_callback(asked.append)
+    store.find(where=where)
+    store._db.set_trace_callback(None)
+
+    [plan] = store.rows(f"EXPLAIN QUERY PLAN {asked[0]}")
+
+    assert f"USING INDEX {index} " in plan["detail"]
+    store.close()

@@ -11,7 +11,8 @@ from typing import Any
 from starlette.types import ASGIApp
 
 from hotbed.node.ledger.ledger import Ledger
-from hotbed.node.node import Node, Policy
+from hotbed.node.node import Node
+from hotbed.node.policy import Policy
 from hotbed.runtime.backends.fake import FakeBackend
 from hotbed.server.app import make_app
 from tests.unit.node.nodes import POLICY
