@@ -176,7 +176,9 @@ def _query(parameter: Parameter) -> dict[str, Any]:
     schema: dict[str, Any] = {"type": parameter.kind}
     if parameter.kind == "integer":
         schema["minimum"] = 0
-    return {**found, "required": parameter.required, "schema": {**schema, **REFINED.get(parameter.name, {})}}
+    if parameter.required:
+        schema.update(REFINED.get(parameter.name, {}))
+    return {**found, "required": parameter.required, "schema": schema}
 
 
 _HEADERS = tuple(
