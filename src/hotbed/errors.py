@@ -29,6 +29,8 @@
     │   ├── RateLimited        rate_limited        429
     │   └── QuotaExceeded      quota_exceeded      429   all that the tenant's tier allows is in use
     ├── TemplateInUse          template_in_use     409   sandboxes of the template live
+    ├── KeyReused              key_reused          409   an idempotency key came with another request before
+    ├── PortClosed             port_closed         502   nothing in the sandbox listens there, retryable
     ├── NotSupported           not_supported       501   this node cannot do that; nothing else is done instead
     ├── Draining               draining            503   retryable elsewhere, nothing was run
     ├── IsolationUnavailable   isolation_unavailable 503 this host cannot isolate at the level asked for
@@ -259,6 +261,18 @@ class TemplateInUse(Error):
     """Sandboxes of that template live."""
 
     code, status = "template_in_use", 409
+
+
+class KeyReused(Error):
+    """An Idempotency-Key that came with another request before. Nothing was run."""
+
+    code, status = "key_reused", 409
+
+
+class PortClosed(Error):
+    """Nothing in the sandbox listens on that port."""
+
+    code, status, retryable = "port_closed", 502, True
 
 
 class NotSupported(Error):

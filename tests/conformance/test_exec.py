@@ -7,7 +7,8 @@ import asyncio
 import pytest
 
 from hotbed.errors import BadPath, FileMissing
-from hotbed.runtime.base import ExecRequest
+from hotbed.runtime.base import ExecOutcome, ExecRequest
+from hotbed.runtime.running import Running
 from tests.conformance.conftest import Harness
 
 
@@ -161,3 +162,73 @@ def test_bad_working_directory_is_an_error_and_nothing_runs(harness: Harness, mi
             harness.exec(box, "command", "touch /work/ran", cwd=missing)
 
         assert harness.exec(box, "command", "ls /work").stdout == b""
+
+
+def test_a_slow_reader_does_not_delay_the_deadline(harness: Harness) -> None:
+    """It holds up the program that writes, not its end, nor anything else in the sandbox."""
+
+    async def slowly(stream: int, data: bytes) -> None:
+        await asyncio.sleep(0.5)
+
+    async def both() -> tuple[ExecOutcome, ExecOutcome]:
+        flood = ExecRequest(kind="command", program=b"yes", timeout_s=0.5, output_bytes=1000)
+        quick = ExecRequest(kind="command", program=b"echo here", timeout_s=5.0)
+        flooding = asyncio.ensure_future(box.exec(flood, slowly))
+        await asyncio.sleep(0.2)
+        other = await asyncio.wait_for(box.exec(quick), 5)
+        return await flooding, other
+
+    with harness.box() as box:
+        flooded, other = harness.run(both())
+
+    assert flooded.status == "timeout"
+    assert flooded.end_ns - flooded.start_ns < 5e9
+    assert flooded.truncated and len(flooded.stdout) == 1000
+    assert other.stdout == b"here\n"
+
+
+def test_a_running_exec_can_be_fed_and_signalled(harness: Harness) -> None:
+    """A conversation with a program, and its end."""
+    heard = bytearray()
+    started: list[Running] = []
+
+    async def hear(stream: int, data: bytes) -> None:
+        if stream == 1:
+            heard.extend(data)
+
+    async def talk() -> ExecOutcome:
+        program = b"trap 'echo bye; exit 4' TERM; read x; echo got $x; while :; do sleep 0.01; done"
+        request = ExecRequest(kind="command", program=program, stdin_open=True, timeout_s=20.0)
+        running = asyncio.ensure_future(box.exec(request, hear, started.append))
+        while not started:
+            await asyncio.sleep(0.001)
+        await started[0].feed(b"this\n")
+        while b"got" not in heard:
+            await asyncio.sleep(0.001)
+        started[0].signal(15)
+        return await running
+
+    with harness.box() as box:
+        outcome = harness.run(talk())
+
+    assert (outcome.exit_code, bytes(heard)) == (4, b"got this\nbye\n")
+
+
+def test_more_input_than_any_buffer_arrives_whole(harness: Harness) -> None:
+    """Whoever feeds waits for whoever reads."""
+    data = bytes(range(256)) * 8192
+    started: list[Running] = []
+
+    async def talk() -> ExecOutcome:
+        request = ExecRequest(kind="command", program=b"sleep 0.1; cksum", stdin_open=True, timeout_s=20.0)
+        running = asyncio.ensure_future(box.exec(request, None, started.append))
+        while not started:
+            await asyncio.sleep(0.001)
+        await started[0].feed(data)
+        started[0].end_input()
+        return await running
+
+    with harness.box() as box:
+        outcome = harness.run(talk())
+
+    assert outcome.stdout.split()[1] == b"2097152"

@@ -13,3 +13,8 @@ def test_no_host_network(attempt: Attempting) -> None:
 def test_no_egress(attempt: Attempting) -> None:
     """No packet and no name lookup leaves the sandbox."""
     attempt("no-egress")
+
+
+def test_ports_lead_inside(attempt: Attempting) -> None:
+    """A connection into a sandbox never ends at a port of the host."""
+    attempt("ports-lead-inside")

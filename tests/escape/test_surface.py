@@ -30,6 +30,11 @@ def test_no_terminal_injection(attempt: Attempting) -> None:
     attempt("no-terminal-injection")
 
 
+def test_terminals_are_its_own(attempt: Attempting) -> None:
+    """An exec's terminal is one of the sandbox's devpts, and hung up with it."""
+    attempt("terminals-are-its-own")
+
+
 def test_kernel_settings_read_only(attempt: Attempting) -> None:
     """Nothing below `/proc/sys` and no sysrq trigger can be written."""
     attempt("kernel-settings-read-only")

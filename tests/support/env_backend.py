@@ -24,6 +24,7 @@ from hotbed.runtime.base import (
     Template,
     TemplateSpec,
 )
+from hotbed.runtime.running import OnStart
 
 SERVER = """
 import socket, sys
@@ -132,11 +133,17 @@ class EnvBox:
         """Wait until it has ended."""
         return await asyncio.shield(self._gone)
 
-    async def exec(self, request: ExecRequest, on_output: OnOutput | None = None) -> ExecOutcome:
+    async def exec(
+        self, request: ExecRequest, on_output: OnOutput | None = None, on_start: OnStart | None = None
+    ) -> ExecOutcome:
         """Not this."""
         raise SandboxGone("this sandbox runs environments only")
 
     async def open(self, path: str, mode: Literal["r", "w", "a"], perm: int = 0o644) -> tuple[int, int]:
+        """Not this."""
+        raise SandboxGone("this sandbox runs environments only")
+
+    async def dial(self, port: int) -> socket.socket:
         """Not this."""
         raise SandboxGone("this sandbox runs environments only")
 

@@ -7,6 +7,7 @@ sandbox's own filesystem (files of proc are "regular" too, and act on whoever re
 from __future__ import annotations
 
 import os
+import socket
 import stat
 import struct
 from collections.abc import Mapping
@@ -21,6 +22,7 @@ from hotbed.errors import (
     InvalidRequest,
     NoSpace,
     NotAFile,
+    PortClosed,
     SandboxFailed,
     TooLarge,
 )
@@ -45,6 +47,7 @@ _ERRORS: Mapping[str, type[Error]] = {
     "exists": InvalidRequest,
     "not_empty": InvalidRequest,
     "busy": AtCapacity,
+    "refused": PortClosed,
     "isolation_failed": SandboxFailed,
 }
 
@@ -145,6 +148,13 @@ def check_regular(fd: int) -> int:
     if not stat.S_ISREG(found.st_mode) or struct.unpack_from("q", answer)[0] not in _FILESYSTEMS:
         raise FrameError("the descriptor is no regular file of the sandbox")
     return found.st_size
+
+
+def check_connection(fd: int) -> None:
+    """What is relayed must be a TCP connection. Raises `FrameError`."""
+    with socket.socket(fileno=os.dup(fd)) as found:
+        if found.family not in (socket.AF_INET, socket.AF_INET6) or found.proto != socket.IPPROTO_TCP:
+            raise FrameError("the descriptor is no TCP connection")
 
 
 def check_pipe(fd: int) -> None:

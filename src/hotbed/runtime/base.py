@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal, Protocol
 
 from hotbed.errors import InvalidRequest
+from hotbed.runtime.running import OnStart
 
 Status = Literal["ok", "exit", "timeout", "oom", "pids", "disk", "output", "signal"]
 Kind = Literal["code", "command", "commands"]
@@ -132,7 +133,8 @@ class ExecRequest:
     """One thing to run. `code` runs in the warm interpreter, `command` through sh -c, `commands` as argv lists.
 
     `seed` (32 bytes) pins what it draws at level `determinism`; None leaves that to the host. After a `last` one the
-    sandbox is of no further use: it may end as soon as it has answered.
+    sandbox is of no further use: it may end as soon as it has answered. With `stdin_open` more input may come while it
+    runs; a `terminal` of so many rows and columns is all three of its streams, and merges its output.
     """
 
     kind: Kind
@@ -150,6 +152,8 @@ class ExecRequest:
     seed: bytes | None = None
     determinism: Determinism = "none"
     last: bool = False
+    stdin_open: bool = False
+    terminal: tuple[int, int] | None = None
 
     def __post_init__(self) -> None:
         require((self.seed is None) == (self.determinism == "none"), "a seed and a determinism level come together")
@@ -248,8 +252,17 @@ class Box(Protocol):
         """Wait until it is isolated and answers; `fork_time_ms` is known from then on. Raises `SandboxFailed`."""
         ...
 
-    async def exec(self, request: ExecRequest, on_output: OnOutput | None = None) -> ExecOutcome:
-        """Run one thing to its end. A failing program is an outcome, not an exception."""
+    async def exec(
+        self, request: ExecRequest, on_output: OnOutput | None = None, on_start: OnStart | None = None
+    ) -> ExecOutcome:
+        """Run one thing to its end. A failing program is an outcome, not an exception.
+
+        A slow `on_output` delays its own news of the end, and not the end.
+        """
+        ...
+
+    async def dial(self, port: int) -> socket.socket:
+        """A connection to what listens on a port inside. Raises `PortClosed`."""
         ...
 
     async def start(

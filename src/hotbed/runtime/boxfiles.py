@@ -1,4 +1,4 @@
-"""The files of a sandbox, through its agent: descriptors of single files, tar streams of trees, and what is where.
+"""A sandbox's files and ports, through its agent: descriptors of files and connections, tar streams, what is where.
 
 The agent opens; the node gets descriptors and reads or writes them itself. So no path is ever followed by the node, and
 what comes back is checked to be what it must be: a regular file of the sandbox's own disk, or a pipe.
@@ -7,6 +7,7 @@ what comes back is checked to be what it must be: a regular file of the sandbox'
 from __future__ import annotations
 
 import os
+import socket
 from collections.abc import Mapping
 from typing import Any, Literal
 
@@ -60,6 +61,16 @@ class BoxFiles:
         close_all(answer[2])
         files = answer[0].get("files", 0)
         return files if type(files) is int else 0
+
+    async def dial(self, port: int) -> socket.socket:
+        """A connection to a port inside, which leads nowhere else."""
+        answer = await self.talk.ask({"op": "dial", "port": port}, timeout_s=_QUICK_S)
+        with self.talk.blame(answer):
+            fd = only(answer[2])
+            answers.check_connection(fd)
+        connection = socket.socket(fileno=fd)
+        connection.setblocking(False)
+        return connection
 
     async def files(self, operation: Literal["stat", "list", "remove", "mkdir"], path: str) -> Mapping[str, Any]:
         """Look at or change files."""

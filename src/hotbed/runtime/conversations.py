@@ -1,8 +1,8 @@
 """Requests and answers between the node and one agent: by id, each with a deadline, and one way to fail.
 
 The agent is not trusted. An answer that is none of ours, an answer that never comes, or the end of the link ends the
-whole conversation: whoever waits gets the first failure, and so does whoever asks later. Output that is streamed is
-bounded by the socket: an exec whose reader is slow stops the link from being read.
+whole conversation: whoever waits gets the first failure, and so does whoever asks later. The link is read at all times:
+how much output an agent may send ahead of its reader is a matter of credit (see `running`).
 """
 
 from __future__ import annotations
@@ -11,15 +11,14 @@ import asyncio
 import itertools
 import os
 import socket
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from hotbed.errors import ProtocolError, SandboxFailed, SandboxGone
 from hotbed.guest.frames import FrameError, Header
 from hotbed.runtime import answers
 from hotbed.runtime.link import Link, close_all
-
-_QUEUE_HIGH, _QUEUE_LOW = 64, 16
+from hotbed.runtime.running import RunningExec
 
 Answer = tuple[Header, bytes, list[int]]
 
@@ -40,7 +39,7 @@ class Conversation:
         self._whose = whose
         self._names = itertools.count(1)
         self._awaited: dict[str, asyncio.Future[Answer]] = {}
-        self._streams: dict[str, asyncio.Queue[Answer | None]] = {}
+        self._running: dict[str, RunningExec] = {}
         self._on_notice = on_notice
         self._tell_end = on_end
         self.failure: Exception | None = None
@@ -59,9 +58,10 @@ class Conversation:
         """A name for one request."""
         return str(next(self._names))
 
-    def post(self, header: Header) -> None:
+    def post(self, header: Header, body: bytes = b"") -> None:
         """Say something that has no answer."""
-        self._link.post(header)
+        if self.is_open():
+            self._link.post(header, body)
 
     async def ask(
         self,
@@ -102,18 +102,15 @@ class Conversation:
         if rest is not None:
             await asyncio.wait_for(rest, timeout_s)
 
-    async def stream(self, name: str, asked: asyncio.Future[Answer]) -> AsyncIterator[Answer]:
-        """The pieces of output of a request, until it has been answered."""
-        queue = self._streams[name] = asyncio.Queue()
-        asked.add_done_callback(lambda _: queue.put_nowait(None))
+    @contextmanager
+    def running(self, name: str) -> Iterator[RunningExec]:
+        """What is to be heard of an exec while it runs, and said to it."""
+        running = self._running[name] = RunningExec(name, self.post)
         try:
-            while (piece := await queue.get()) is not None:
-                if queue.qsize() < _QUEUE_LOW:
-                    self._link.resume()
-                yield piece
+            yield running
         finally:
-            self._streams.pop(name, None)
-            self._link.resume()
+            running.end()
+            del self._running[name]
 
     def expect(self, name: str) -> asyncio.Future[Answer]:
         """The future of an answer that will come under a name; a program's end comes under its own."""
@@ -150,16 +147,14 @@ class Conversation:
 
     def _on_frame(self, header: Header, body: bytes, fds: list[int]) -> None:
         op, name = header.get("op"), header.get("id")
+        running = self._running.get(str(name))
         if name is None:
             close_all(fds)
             self._on_notice(header)
             return
-        queue = self._streams.get(str(name)) if op == "output" else None
-        if queue is not None:
+        if running is not None and op in ("output", "fed"):
             close_all(fds)
-            queue.put_nowait((header, body, []))
-            if queue.qsize() > _QUEUE_HIGH:
-                self._link.pause()
+            running.take(header, body)
             return
         answer = self._awaited.get(end_of(str(name)) if op == "ended" else str(name))
         if answer is not None and not answer.done():

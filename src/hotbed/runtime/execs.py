@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from hotbed.errors import SandboxFailed
+from hotbed.guest.credit import WINDOW
 from hotbed.guest.frames import FrameError, Header
 from hotbed.runtime.base import ExecOutcome, ExecRequest, Limits
 from hotbed.runtime.replay.client import Report
@@ -29,16 +30,16 @@ def to_frame(request: ExecRequest, name: str, limits: Limits, *, stream: bool) -
         "output_kill_bytes": request.output_kill_bytes or limits.output_kill_bytes,
         "stream": stream,
     }
+    if stream or request.stdin_open or request.terminal is not None:
+        header.update(window=WINDOW, stdin_open=request.stdin_open, terminal=request.terminal)
     if request.kind == "commands":
         header.update(argv=[list(argv) for argv in request.argv], keep_going=request.keep_going)
     if request.seed is not None:
         header["pin"] = request.determinism
     elif request.last:
         header["last"] = True
-    if request.args:
-        header["args"] = list(request.args)
-    if request.env:
-        header["env"] = dict(request.env)
+    if request.args or request.env:
+        header.update(args=list(request.args), env=dict(request.env))
     if not request.files:
         return header, request.program + request.stdin if request.stdin else request.program
     header["files"] = [[path, len(data), mode] for path, data, mode in request.files]

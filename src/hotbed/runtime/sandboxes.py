@@ -26,6 +26,7 @@ from hotbed.runtime.programs import RunningProgram
 from hotbed.runtime.replay.pinner import Pinned, Pinner
 from hotbed.runtime.replay.request import PinRequest
 from hotbed.runtime.replay.streams import derive
+from hotbed.runtime.running import OnStart
 from hotbed.runtime.templates import Ended
 
 _QUICK_S = 30.0
@@ -103,12 +104,14 @@ class ForkBox(BoxFiles):
         """Whether it has told that it is isolated."""
         return self._born.done() and self.is_alive()
 
-    async def exec(self, request: ExecRequest, on_output: OnOutput | None = None) -> ExecOutcome:
+    async def exec(
+        self, request: ExecRequest, on_output: OnOutput | None = None, on_start: OnStart | None = None
+    ) -> ExecOutcome:
         """Run one thing to its end."""
         if request.seed is None:
-            return await self._exec(request, on_output)
+            return await self._exec(request, on_output, on_start)
         with await self._pin(request.seed, request.determinism, len(request.argv) or 1) as pinned:
-            outcome = await self._exec(request, on_output, pinned)
+            outcome = await self._exec(request, on_output, on_start, pinned)
             report = await pinned.report()
         return execs.with_pins(outcome, report, hostname=self.request.hostname)
 
@@ -124,15 +127,20 @@ class ForkBox(BoxFiles):
         return await self._pinner.begin(pin, fail)
 
     async def _exec(
-        self, request: ExecRequest, on_output: OnOutput | None = None, pinned: Pinned | None = None
+        self,
+        request: ExecRequest,
+        on_output: OnOutput | None,
+        on_start: OnStart | None,
+        pinned: Pinned | None = None,
     ) -> ExecOutcome:
         name = self.talk.new_name()
         header, body = execs.to_frame(request, name, self.limits, stream=on_output is not None)
         asking = self._ask(header, body, timeout_s=execs.patience_s(request), name=name, pinned=pinned)
         try:
-            answer = await (
-                asking if on_output is None else self._watch(name, asyncio.ensure_future(asking), on_output)
-            )
+            if on_output is None and on_start is None:
+                answer = await asking
+            else:
+                answer = await self._watch(name, asyncio.ensure_future(asking), on_output, on_start)
         except SandboxGone:
             if self.slot is not None and self.slot.was_out_of_memory():
                 return execs.lost_to_memory()
@@ -146,13 +154,21 @@ class ForkBox(BoxFiles):
         self._leaves = request.last and request.seed is None
         return outcome
 
-    async def _watch(self, name: str, asked: asyncio.Future[Answer], on_output: OnOutput) -> Answer:
-        """Hand on what an exec prints while it runs, then its answer."""
+    async def _watch(
+        self, name: str, asked: asyncio.Future[Answer], on_output: OnOutput | None, on_start: OnStart | None
+    ) -> Answer:
+        """Hand on what an exec prints while it runs, then its answer, which does not wait for who is slow to read."""
         try:
-            async for piece in self.talk.stream(name, asked):
-                with self.talk.blame(piece):
-                    stream = execs.stream_of(piece[0])
-                await on_output(stream, piece[1])
+            with self.talk.running(name) as running:
+                asked.add_done_callback(lambda _: running.end())
+                await asyncio.sleep(0)  # the request goes out before anything that is said about it
+                if on_start is not None:
+                    on_start(running)
+                async for header, body in running.pieces():
+                    with self.talk.blame((header, body, [])):
+                        stream = execs.stream_of(header)
+                    if on_output is not None:
+                        await on_output(stream, body)
             return await asked
         finally:
             asked.cancel()

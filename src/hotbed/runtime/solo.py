@@ -18,6 +18,7 @@ from hotbed.errors import SandboxGone
 from hotbed.runtime.base import BoxRequest, ExecOutcome, ExecRequest, OnOutput, Program, ProgramEnd
 from hotbed.runtime.groups import Slot
 from hotbed.runtime.link import close_all
+from hotbed.runtime.running import OnStart
 from hotbed.runtime.templates import Ended
 
 KEPT = 1 << 20
@@ -111,7 +112,9 @@ class SoloBox:
         stdout, stderr = map(_head_and_tail, self.prints)
         return stdout, stderr
 
-    async def exec(self, request: ExecRequest, on_output: OnOutput | None = None) -> ExecOutcome:
+    async def exec(
+        self, request: ExecRequest, on_output: OnOutput | None = None, on_start: OnStart | None = None
+    ) -> ExecOutcome:
         """Refused."""
         _refuse()
 
@@ -123,6 +126,10 @@ class SoloBox:
         _refuse()
 
     async def open(self, path: str, mode: Literal["r", "w", "a"], perm: int = 0o644) -> tuple[int, int]:
+        """Refused."""
+        _refuse()
+
+    async def dial(self, port: int) -> socket.socket:
         """Refused."""
         _refuse()
 

@@ -24,7 +24,7 @@ from typing import Any, Callable, Dict, List, Mapping, NoReturn
 
 from .. import kernel
 from ..frames import Closed, FrameError, Header, pack
-from . import child, file_ops, hunting, programs, solo, warming
+from . import child, dialing, file_ops, hunting, programs, solo, warming
 from .box import Box
 from .code_exec import CodeExec
 from .command_exec import CommandExec
@@ -34,6 +34,7 @@ from .programs import Program
 from .request import Refused, parse, pin_of
 from .spare import Parking, Spare
 from .stdio import Stdio
+from .terminal import size_of
 
 Op = Callable[["Agent", Header, bytes, List[int]], None]
 
@@ -145,6 +146,25 @@ class Agent:
         else:
             running.job.pump.end()
 
+    def ack(self, header: Header, _body: bytes, _fds: List[int]) -> None:
+        """So much of an exec's output was taken."""
+        running = self.execs.get(str(header.get("id")))
+        if running is not None:
+            running.job.give(int(header["amount"]))
+
+    def resize(self, header: Header, _body: bytes, _fds: List[int]) -> None:
+        """An exec's terminal has another size now."""
+        running = self.execs.get(str(header.get("id")))
+        if running is not None and running.terminal is not None:
+            try:
+                running.terminal.resize(*size_of(header.get("size")))
+            except OSError:
+                pass  # hung up meanwhile
+
+    def dial(self, header: Header, _body: bytes, _fds: List[int]) -> None:
+        """Connect to a port in here."""
+        dialing.dial(self.box, header)
+
     def signal(self, header: Header, _body: bytes, _fds: List[int]) -> None:
         """Signal the leader's process group, as a terminal would."""
         job = self.job(header)
@@ -181,6 +201,9 @@ _OPS: Dict[str, Op] = {
     "exec": Agent.exec,
     "input": Agent.input,
     "signal": Agent.signal,
+    "ack": Agent.ack,
+    "resize": Agent.resize,
+    "dial": Agent.dial,
     "cancel": Agent.cancel,
     "peek": Agent.peek,
     "start": Agent.start,

@@ -16,6 +16,7 @@ import os
 from typing import Callable, Dict, List, Optional, Sequence, Tuple
 
 from .loop import Loop, Timer
+from .terminal import is_hung_up
 
 Run = Tuple[int, int]
 OnChunk = Callable[[int, bytes], None]
@@ -134,6 +135,10 @@ class Capture:
             count = os.readv(stream.fd, [SCRATCH])
         except BlockingIOError:
             return -1
+        except OSError as error:
+            if not is_hung_up(error):
+                raise
+            return 0
         if count >= _PIPE and not stream.wide:
             stream.wide = True
             widen(stream.fd)

@@ -8,7 +8,7 @@ import resource
 import time
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
-from . import runner, spawn
+from . import runner, spawn, terminal
 from .box import Box
 from .execs import Exec, Fds, close
 from .forking import fork
@@ -66,6 +66,9 @@ class CommandExec(Exec):
         self.finish(*self._outcome())
 
     def _start(self, argv: List[spawn.Word]) -> int:
+        if self.terminal is not None:
+            env = {**os.environ, "TERM": terminal.TYPE, **self.request.env}
+            return spawn.spawn_on(argv, env, self.terminal.path)
         if self.channel is None:
             return spawn.spawn(argv, {**os.environ, **self.request.env}, self._fds)
         work = self._pinned(argv, os.getcwd())

@@ -9,6 +9,7 @@ import signal
 import time
 from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
+from ..credit import Credit
 from . import processes
 from .box import NULL, Box
 from .capture import Capture, Kept, pipes
@@ -17,6 +18,7 @@ from .job import Job
 from .orderlog import Run
 from .pump import Pump, pipe_with
 from .request import ExecRequest, Refused, refusal
+from .terminal import END_OF_INPUT, Terminal
 from .verdict import decide
 
 Fds = Tuple[int, ...]
@@ -28,6 +30,7 @@ class Exec:
     """From the request to the result; `CodeExec` and `CommandExec` know how to run what."""
 
     job: Job = None  # type: ignore[assignment]  # from `begin` on
+    terminal: Optional[Terminal] = None
     channel: Optional[int] = None  # to the supervisor, of an exec that is to be pinned; closed by `hang_up`
 
     def __init__(self, box: Box, request: ExecRequest, on_result: Callable[[Exec], None]) -> None:
@@ -65,6 +68,8 @@ class Exec:
         """Our ends of the output, the program's stdin, stdout and stderr, and what feeds its stdin."""
         request, stdin, pump = self.request, NULL, None
         try:
+            if request.terminal is not None:
+                return self._on_terminal(*request.terminal)
             ends, outs = pipes()
             if request.stdin or request.stdin_open:
                 self.box.open()
@@ -73,6 +78,15 @@ class Exec:
             raise refusal(error, "cannot open pipes") from None
         return ends, (stdin, *outs), pump
 
+    def _on_terminal(self, rows: int, columns: int) -> Tuple[List[int], Fds, Optional[Pump]]:
+        """One descriptor for all; the program opens its own end."""
+        self.box.open()
+        self.terminal = Terminal(rows, columns)
+        pump = Pump(self.box.loop, end_mark=END_OF_INPUT)
+        pump.take(os.dup(self.terminal.fd))
+        pump.feed(self.request.stdin)
+        return [self.terminal.fd], (), pump
+
     def begin(
         self, ends: Sequence[int], mark: Optional[int], pump: Optional[Pump] = None, capture: Optional[Capture] = None
     ) -> None:
@@ -80,7 +94,11 @@ class Exec:
         request = self.request
         capture = capture or Capture(request.output_bytes, self._stream if request.stream else None)
         self.job = Job(self.box, capture, kill_bytes=request.output_kill_bytes, on_leader_end=self.leader_ended)
-        self.job.pump = pump
+        self.job.pump, self.job.terminal = pump, self.terminal
+        if pump is not None and request.window:
+            pump.on_fed = self._fed
+        if request.stream and request.window:
+            self.job.credit = Credit(request.window)
         self.job.begin(ends, mark, max(0.0, request.timeout_s - (time.monotonic_ns() - self._begun_ns) / 1e9))
 
     def not_started(self, error: OSError) -> None:
@@ -148,7 +166,12 @@ class Exec:
             **self.extra(),
         }
 
+    def _fed(self, count: int) -> None:
+        self.box.send({"op": "fed", "id": self.request.id, "bytes": count})
+
     def _stream(self, number: int, data: bytes) -> None:
+        if self.job.credit is not None:
+            self.job.credit.spend(len(data))
         self.box.send({"op": "output", "id": self.request.id, "fd": number}, data)
 
 

@@ -10,12 +10,14 @@ import os
 import resource
 from typing import Callable, Optional, Sequence
 
+from ..credit import Credit
 from . import processes
 from .box import Box
 from .capture import Capture, Stream
 from .hunting import Claim
 from .loop import Timer
 from .pump import Pump
+from .terminal import Terminal
 from .verdict import Evidence
 
 OnLeaderEnd = Callable[[int, resource.struct_rusage], None]
@@ -34,6 +36,9 @@ class Job:
         self.leader = 0
         self.pump: Optional[Pump] = None
         self.on_silence: Callable[[], None] = lambda: None
+        self.terminal: Optional[Terminal] = None
+        self.credit: Optional[Credit] = None
+        self._held = False
         self._kill_bytes = kill_bytes
         self._on_leader_end = on_leader_end
         self._deadline: Optional[Timer] = None
@@ -77,8 +82,8 @@ class Job:
         for stream in self.capture.streams:
             if stream.fd >= 0:
                 self.box.loop.unwatch(stream.fd)
-                if self.capture.drain(stream):
-                    os.close(stream.fd)
+                if self.capture.drain(stream) or self.terminal is not None:
+                    os.close(stream.fd)  # which hangs a terminal up
                 else:
                     self.box.lingering.add(stream.fd)
                 stream.fd = -1
@@ -100,6 +105,24 @@ class Job:
             last_words=self.capture.streams[1].last(_LAST_WORDS) if failed else b"",
         )
 
+    def give(self, amount: int) -> None:
+        """The reader has taken so much of what was passed on."""
+        if self.credit is None:
+            return
+        self.credit.give(amount)
+        if self._held and not self.credit.is_spent():
+            self._held = False
+            for stream in self.capture.streams:
+                if stream.fd >= 0:
+                    self._watch(stream)
+
+    def _hold(self) -> None:
+        """Leave what comes in the pipes, which holds the program up and nobody else."""
+        self._held = True
+        for stream in self.capture.streams:
+            if stream.fd >= 0:
+                self.box.loop.unwatch(stream.fd)
+
     def _watch(self, stream: Stream) -> None:
         self.box.loop.watch(stream.fd, lambda: self._readable(stream))
 
@@ -113,6 +136,8 @@ class Job:
                 self.on_silence()
         elif self.capture.total() > self._kill_bytes and self.cause is None:
             self.kill("output")
+        elif self.credit is not None and self.credit.is_spent() and not self._held:
+            self._hold()
 
 
 def disk_full() -> bool:

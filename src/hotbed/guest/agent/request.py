@@ -5,6 +5,8 @@ from __future__ import annotations
 import errno
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
+from .terminal import size_of
+
 _CODES = {
     errno.ENOENT: "not_found",
     errno.EACCES: "denied",
@@ -61,6 +63,8 @@ class ExecRequest(NamedTuple):
     stdin_open: bool
     pin: Optional[str] = None
     last: bool = False
+    window: int = 0
+    terminal: Optional[Tuple[int, int]] = None
 
 
 def parse(header: Dict[str, Any], body: bytes) -> ExecRequest:
@@ -89,6 +93,8 @@ def parse(header: Dict[str, Any], body: bytes) -> ExecRequest:
         stdin_open=bool(get("stdin_open")),
         pin=pin_of(header),
         last=bool(get("last")),
+        window=_whole(get("window", 0), "window"),
+        terminal=_terminal(header),
     )
 
 
@@ -98,6 +104,19 @@ def pin_of(header: Mapping[str, Any]) -> Optional[str]:
     if pin not in (None, "rng", "full"):
         raise Refused("bad_request", f"pin is rng or full, not {pin!r:.64}")
     return pin
+
+
+def _terminal(header: Mapping[str, Any]) -> Optional[Tuple[int, int]]:
+    wanted = header.get("terminal")
+    if wanted is None:
+        return None
+    alone = header.get("kind") == "command" or len(header.get("argv") or ()) == 1
+    if not alone or header.get("pin") is not None:
+        raise Refused("bad_request", "a terminal is for one command, and not for one that is pinned")
+    try:
+        return size_of(wanted)
+    except ValueError as error:
+        raise Refused("bad_request", str(error)) from None
 
 
 def _cut(body: bytes, sizes: List[int]) -> List[bytes]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import signal
-from typing import Callable, List, Mapping, NoReturn, Sequence, TypeVar, Union
+from typing import Any, Callable, List, Mapping, NoReturn, Sequence, TypeVar, Union
 
 Word = Union[str, bytes]
 Started = TypeVar("Started")
@@ -22,8 +22,16 @@ def spawn(argv: Sequence[Word], env: Mapping[str, str], fds: Sequence[int]) -> i
     The working directory, umask and limits are the agent's. Every descriptor of the agent closes on exec. Raises
     OSError: E2BIG, ENOENT, EACCES, ENOEXEC, or EAGAIN when there may be no further process.
     """
-    actions = [(os.POSIX_SPAWN_DUP2, fd, number) for number, fd in enumerate(fds)]
+    return _spawn(argv, env, [(os.POSIX_SPAWN_DUP2, fd, number) for number, fd in enumerate(fds)])
 
+
+def spawn_on(argv: Sequence[Word], env: Mapping[str, str], terminal: str) -> int:
+    """The same with a terminal as all three, which opening it in the new session makes the controlling one."""
+    opening = (os.POSIX_SPAWN_OPEN, 0, terminal, os.O_RDWR, 0)
+    return _spawn(argv, env, [opening, (os.POSIX_SPAWN_DUP2, 0, 1), (os.POSIX_SPAWN_DUP2, 0, 2)])
+
+
+def _spawn(argv: Sequence[Word], env: Mapping[str, str], actions: Sequence[Any]) -> int:
     def start(path: str) -> int:
         return os.posix_spawn(
             path, list(argv), env, file_actions=actions, setsid=True, setsigmask=(), setsigdef=_IGNORED_BY_PYTHON

@@ -9,7 +9,6 @@ import shutil
 import socket
 import stat
 import sys
-import tarfile
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -18,17 +17,19 @@ from typing import Any, Literal
 from hotbed.errors import (
     BadPath,
     Error,
-    FileDenied,
     FileMissing,
-    InvalidRequest,
-    NoSpace,
     NotAFile,
+    NotSupported,
+    PortClosed,
     SandboxFailed,
     SandboxGone,
 )
 from hotbed.guest.agent.capture import Capture
+from hotbed.runtime.backends.fake_files import describe, file_error, read_tar, write_tar
+from hotbed.runtime.backends.fake_input import FakeRunning
 from hotbed.runtime.backends.fake_run import Launch, Run, kill_marked, run_launches
 from hotbed.runtime.base import ExecOutcome, ExecRequest, Limits, OnOutput, Program, check_path
+from hotbed.runtime.running import OnStart
 
 DIRECTORIES = ("work", "workspace", "tmp", "var/tmp", "root", "run")
 _PATHS = re.compile(rb"(?<![\w./-])/(work|workspace|tmp|var/tmp)(?![\w-])")
@@ -65,9 +66,13 @@ class FakeBox:
         """It is, from the start."""
         self._check_alive()
 
-    async def exec(self, request: ExecRequest, on_output: OnOutput | None = None) -> ExecOutcome:
+    async def exec(
+        self, request: ExecRequest, on_output: OnOutput | None = None, on_start: OnStart | None = None
+    ) -> ExecOutcome:
         """Run one thing to its end."""
         self._check_alive()
+        if request.terminal is not None:
+            raise NotSupported("the fake backend has no terminals", hint="use the fork backend")
         if request.cwd is not None:
             self._check_directory(request.cwd)
         for path, data, mode in request.files:
@@ -83,6 +88,8 @@ class FakeBox:
             lingering=self._lingering,
             output_kill_bytes=self._limits.output_kill_bytes,
         )
+        if on_start is not None:
+            run.on_start = lambda: on_start(FakeRunning(run))
         outcome = await run_launches(launches, request, run, on_output)
         self._check_alive()
         return outcome if request.seed is None else replace(outcome, seed_ack="no-ack")
@@ -126,6 +133,18 @@ class FakeBox:
         if mode == "w":
             os.fchmod(fd, perm)
         return fd, found.st_size
+
+    async def dial(self, port: int) -> socket.socket:
+        """It isolates nothing: what listens inside listens on this host."""
+        self._check_alive()
+        connection = socket.socket()
+        connection.setblocking(False)
+        try:
+            await asyncio.get_running_loop().sock_connect(connection, ("127.0.0.1", port))
+        except OSError:
+            connection.close()
+            raise PortClosed(f"nothing in the sandbox listens on port {port}") from None
+        return connection
 
     async def pack(self, path: str) -> int:
         """A pipe that yields a tar of `path`."""
@@ -241,54 +260,3 @@ class FakeBox:
     def _rewrite(self, text: str | bytes) -> bytes:
         data = text if isinstance(text, bytes) else os.fsencode(text)
         return _PATHS.sub(lambda found: os.fsencode(self._root) + found.group(), data)
-
-
-def describe(path: str) -> dict[str, Any]:
-    """What stat says of a path."""
-    found = os.lstat(path)
-    kinds = {stat.S_IFREG: "file", stat.S_IFDIR: "dir", stat.S_IFLNK: "link"}
-    return {
-        "name": os.path.basename(path),
-        "type": kinds.get(stat.S_IFMT(found.st_mode), "other"),
-        "size": found.st_size,
-        "perm": stat.S_IMODE(found.st_mode),
-        "mtime_ns": found.st_mtime_ns,
-    }
-
-
-def file_error(error: OSError, path: str) -> Error:
-    """An operating system error in our terms."""
-    if isinstance(error, FileNotFoundError):
-        return FileMissing(f"no file {path}")
-    if isinstance(error, IsADirectoryError):
-        return NotAFile(f"{path} is a directory")
-    if isinstance(error, PermissionError):
-        return FileDenied(f"{path}: permission denied")
-    if isinstance(error, NotADirectoryError):
-        return BadPath(f"{path}: a part of it is not a directory")
-    return NoSpace(f"{path}: {error.strerror}")
-
-
-def write_tar(path: str, target: int) -> None:
-    """A tar of a directory's contents, or of one file. Blocks; owns the descriptor."""
-    try:
-        with os.fdopen(target, "wb") as file, tarfile.open(fileobj=file, mode="w|") as tar:
-            tar.add(path, arcname="." if os.path.isdir(path) else os.path.basename(path))
-    except BrokenPipeError:
-        pass  # nobody reads it to its end
-
-
-def read_tar(path: str, source: int) -> int:
-    """Extract a tar; how many members. Blocks; owns the descriptor."""
-    os.makedirs(path, exist_ok=True)
-    count = 0
-    try:
-        with os.fdopen(source, "rb") as file, tarfile.open(fileobj=file, mode="r|") as tar:
-            if hasattr(tarfile, "data_filter"):  # came with Python 3.11.4
-                tar.extraction_filter = tarfile.data_filter
-            for member in tar:
-                tar.extract(member, path)
-                count += 1
-    except (tarfile.TarError, OSError) as error:
-        raise InvalidRequest(f"not a tar stream: {error}") from None
-    return count

@@ -12,7 +12,7 @@ import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -49,6 +49,8 @@ class Run:
     chunks: asyncio.Queue[tuple[int, bytes] | None] | None = None
     paused: list[Started] = field(default_factory=list)
     overflowed: bool = False
+    started: Started | None = None
+    on_start: Callable[[], None] = lambda: None
     cpu_us: int = 0
     maxrss_kib: int = 0
 
@@ -56,13 +58,14 @@ class Run:
 class Started:
     """A process, its two pipes and its end."""
 
-    def __init__(self, run: Run, launch: Launch, stdin: bytes) -> None:
+    def __init__(self, run: Run, launch: Launch, stdin: bytes, *, stdin_open: bool = False) -> None:
         """Start it. Raises OSError."""
         self._run = run
+        run.started = self
         self._loop = asyncio.get_running_loop()
         self._ends, theirs = pipes()
         try:
-            self.process = spawn(launch, stdin, theirs, run.mark)
+            self.process = spawn(launch, stdin, theirs, run.mark, stdin_open=stdin_open)
         except BaseException:
             close_all(self._ends)
             raise
@@ -72,6 +75,7 @@ class Started:
         self._pidfd = os.pidfd_open(self.process.pid)
         self._loop.add_reader(self._pidfd, self._on_exit)
         self.resume()
+        run.on_start()
 
     def resume(self) -> None:
         """Read what it prints."""
@@ -97,6 +101,8 @@ class Started:
                 kill_marked(self._run.mark)
                 await asyncio.wait({self.exited})
             self._let_go()
+            if self.process.stdin is not None:
+                self.process.stdin.close()
         if self._run.overflowed:
             return "output", None, int(signal.SIGKILL)
         return ("timeout", None, None) if timed_out else ending(self.exited.result())
@@ -154,13 +160,14 @@ async def run_launches(
         pump = asyncio.get_running_loop().create_task(pass_on(run, on_output))
     try:
         end, steps = await run_in_order(launches, request, run)
+        outcome = outcome_of(run, end, tuple(steps) if request.kind == "commands" else (), start_ns)
         if pump is not None and run.chunks is not None:
             run.chunks.put_nowait(None)
             await pump
     finally:
         if pump is not None:
             pump.cancel()
-    return outcome_of(run, end, tuple(steps) if request.kind == "commands" else (), start_ns)
+    return outcome
 
 
 def outcome_of(run: Run, end: End, steps: tuple[Mapping[str, Any], ...], start_ns: int) -> ExecOutcome:
@@ -194,7 +201,7 @@ async def run_in_order(
     steps: list[Mapping[str, Any]] = []
     for index, launch in enumerate(launches):
         try:
-            started = Started(run, launch, request.stdin if index == 0 else b"")
+            started = Started(run, launch, request.stdin if index == 0 else b"", stdin_open=request.stdin_open)
         except OSError as error:
             text = f"{os.fsdecode(launch.argv[0])}: {error.strerror}\n".encode()
             run.capture.add(run.capture.streams[1], memoryview(text))
@@ -219,7 +226,9 @@ async def pass_on(run: Run, on_output: OnOutput) -> None:
             run.paused.clear()
 
 
-def spawn(launch: Launch, stdin: bytes, output: Sequence[int], mark: str) -> subprocess.Popen[bytes]:
+def spawn(
+    launch: Launch, stdin: bytes, output: Sequence[int], mark: str, *, stdin_open: bool = False
+) -> subprocess.Popen[bytes]:
     """Start a process in a session of its own, marked so that it and what it starts can be found."""
     with tempfile.TemporaryFile() as source:
         source.write(stdin)
@@ -228,7 +237,8 @@ def spawn(launch: Launch, stdin: bytes, output: Sequence[int], mark: str) -> sub
             launch.argv,
             cwd=launch.cwd,
             env={**launch.env, MARK: mark},
-            stdin=source,
+            stdin=subprocess.PIPE if stdin_open else source,
+            bufsize=0,
             stdout=output[0],
             stderr=output[1],
             start_new_session=True,

@@ -6,7 +6,7 @@ import secrets
 import socket
 import struct
 
-from hotbed.errors import Error, SandboxFailed
+from hotbed.errors import Error, PortClosed, SandboxFailed
 from hotbed.guest.frames import pack
 from hotbed.runtime.base import BoxRequest, ExecRequest, Limits
 from hotbed.runtime.replay.pinner import Pinner
@@ -78,6 +78,19 @@ async def no_egress(bench: Bench) -> None:
     hold(found == [], f"left the sandbox: {found}")
 
 
+async def ports_lead_inside(bench: Bench) -> None:
+    """A port of the host's, by the way that leads to ports inside."""
+    with socket.socket() as host:
+        host.bind(("127.0.0.1", 0))
+        host.listen()
+        async with bench.box() as box:
+            try:
+                (await box.dial(host.getsockname()[1])).close()
+            except PortClosed:
+                return
+    hold(False, "a connection into a sandbox reached the host's loopback")
+
+
 class _Nobody:
     """A template that has nothing to kill."""
 
@@ -124,6 +137,7 @@ async def isolation_never_lowered(bench: Bench) -> None:
 ATTEMPTS = (
     Attempt(claim="no-host-network", run=no_host_network),
     Attempt(claim="no-egress", run=no_egress),
+    Attempt(claim="ports-lead-inside", run=ports_lead_inside),
     Attempt(claim="forged-frames-refused", run=forged_frames_refused),
     Attempt(claim="isolation-never-lowered", run=isolation_never_lowered),
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 from hotbed.guest.template import filters
+from hotbed.runtime.base import ExecRequest
 from hotbed.runtime.selfcheck.bench import Attempt, Bench, hold
 
 _CALLS = """
@@ -54,6 +55,15 @@ for name, request in (("TIOCSTI", 0x5412), ("TIOCSTI high", 0x100005412), ("TIOC
     except OSError as error:
         found[name] = errno.errorcode[error.errno]
 print(json.dumps(found))
+"""
+_ON_TERMINAL = """
+import errno, fcntl, json, os
+try:
+    fcntl.ioctl(0, 0x5412, b"x")
+    pushed = "DONE"
+except OSError as error:
+    pushed = errno.errorcode[error.errno]
+print(json.dumps({"terminals": sorted(os.listdir("/dev/pts")), "mine": os.ttyname(0), "pushed": pushed}))
 """
 _SETTINGS = """
 import json, os
@@ -127,6 +137,22 @@ async def no_terminal_injection(bench: Bench) -> None:
         hold(result == "EPERM", f"{name} gave {result}")
 
 
+async def terminals_are_its_own(bench: Bench) -> None:
+    """From an exec on a terminal: what else there is in devpts, input pushed into it, and its end."""
+    async with bench.box() as box:
+        request = ExecRequest(
+            kind="commands", argv=(("python3", "-c", _ON_TERMINAL),), terminal=(24, 80), timeout_s=20.0
+        )
+        outcome = await box.exec(request)
+        hold(outcome.status == "ok", f"the attempt itself failed: {outcome.status} {outcome.stdout[-2000:]!r}")
+        found = json.loads(outcome.stdout)
+        left = await box.exec(ExecRequest(kind="command", program=b"ls /dev/pts", timeout_s=20.0))
+    hold(found["terminals"] == ["0", "ptmx"], f"terminals: {found['terminals']}")
+    hold(found["mine"] == "/dev/pts/0", f"its terminal is {found['mine']}")
+    hold(found["pushed"] == "EPERM", f"pushing input into it gave {found['pushed']}")
+    hold(left.stdout == b"ptmx\n", f"left after its end: {left.stdout!r}")
+
+
 async def kernel_settings_read_only(bench: Bench) -> None:
     """Every file below /proc/sys, opened for writing."""
     written = await bench.answer(_SETTINGS)
@@ -147,6 +173,7 @@ ATTEMPTS = (
     Attempt(claim="foreign-system-calls-refused", run=foreign_system_calls_refused),
     Attempt(claim="socket-families-limited", run=socket_families_limited),
     Attempt(claim="no-terminal-injection", run=no_terminal_injection),
+    Attempt(claim="terminals-are-its-own", run=terminals_are_its_own),
     Attempt(claim="kernel-settings-read-only", run=kernel_settings_read_only),
     Attempt(claim="no-kernel-memory-or-log", run=no_kernel_memory_or_log),
 )

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
 from hotbed.errors import Error
-from hotbed.runtime.base import ExecOutcome, ExecRequest
+from hotbed.runtime.base import ExecOutcome, ExecRequest, OnOutput
 from hotbed.runtime.selfcheck.bench import Attempt, Broken
 
 
@@ -18,7 +19,7 @@ class StubBox:
     def __init__(self, outcome: ExecOutcome) -> None:
         self._outcome = outcome
 
-    async def exec(self, request: ExecRequest) -> ExecOutcome:
+    async def exec(self, request: ExecRequest, on_output: OnOutput | None = None) -> ExecOutcome:
         """The one outcome."""
         return self._outcome
 
@@ -27,6 +28,10 @@ class StubBox:
         import os
 
         return os.open("/dev/null", os.O_RDONLY), 0
+
+    async def dial(self, port: int) -> socket.socket:
+        """Every port is open."""
+        return socket.socket()
 
     def is_alive(self) -> bool:
         """Always."""

@@ -12,6 +12,7 @@ from tests.unit.runtime.selfcheck.stub import StubBench, notices
     ("claim", "bench"),
     [
         ("no-host-network", StubBench([False, True])),
+        ("ports-lead-inside", StubBench()),
         ("no-egress", StubBench([["8.8.8.8", 53]])),
     ],
 )

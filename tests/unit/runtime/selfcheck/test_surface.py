@@ -7,6 +7,8 @@ import pytest
 from hotbed.runtime.selfcheck.surface import ATTEMPTS
 from tests.unit.runtime.selfcheck.stub import StubBench, notices
 
+OTHERS_TERMINAL = b'{"terminals": ["0", "5", "ptmx"], "mine": "/dev/pts/5", "pushed": "EPERM"}'
+
 
 @pytest.mark.parametrize(
     ("claim", "bench"),
@@ -19,6 +21,10 @@ from tests.unit.runtime.selfcheck.stub import StubBench, notices
         ("socket-families-limited", StubBench({"1": "DONE", "40": "DONE"})),
         ("no-terminal-injection", StubBench({"tty": "DONE"})),
         ("no-terminal-injection", StubBench({"tty": "ENXIO", "TIOCSTI": "DONE"})),
+        (
+            "terminals-are-its-own",
+            StubBench(stdout=OTHERS_TERMINAL),
+        ),
         ("kernel-settings-read-only", StubBench(["/proc/sys/kernel/core_pattern"])),
         ("no-kernel-memory-or-log", StubBench({"devices": ["mem"], "opened": [], "log": -1})),
     ],
