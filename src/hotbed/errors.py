@@ -6,6 +6,7 @@
     │   ├── InvalidSpec        invalid_spec        400   a reward spec that cannot be graded
     │   ├── BadPath            bad_path            400
     │   ├── BadEnvDir          bad_env_dir         400
+    │   ├── BadImage           bad_image           400   an image that is broken, hostile, or for another machine
     │   ├── WrongActionCount   wrong_action_count  400
     │   ├── BadAction          bad_action          400
     │   ├── NotReset           not_reset           400
@@ -123,6 +124,12 @@ class BadEnvDir(InvalidRequest):
     """A directory that holds no env.py, or cannot be sent."""
 
     code = "bad_env_dir"
+
+
+class BadImage(InvalidRequest):
+    """An image that is not there, is broken, is for another machine, or would lead out of its own root."""
+
+    code = "bad_image"
 
 
 class WrongActionCount(InvalidRequest):

@@ -48,6 +48,7 @@ _ERRORS: Mapping[str, type[Error]] = {
     "not_empty": InvalidRequest,
     "busy": AtCapacity,
     "refused": PortClosed,
+    "no_interpreter": InvalidRequest,
     "isolation_failed": SandboxFailed,
 }
 

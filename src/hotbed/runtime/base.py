@@ -22,6 +22,7 @@ Kind = Literal["code", "command", "commands"]
 Network = Literal["none", "own"]
 Determinism = Literal["none", "rng", "full"]
 
+HOST_IMAGE = "host"
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,62}")
 ARGUMENT_LIMIT = 128 << 10  # MAX_ARG_STRLEN, include/uapi/linux/binfmts.h
 EXEC_TIMEOUT_LIMIT_S = 24 * 3600.0
@@ -83,7 +84,7 @@ class TemplateSpec:
     """
 
     name: str
-    image: str = "host"
+    image: str = HOST_IMAGE
     preload: tuple[str, ...] = ()
     programs: tuple[str, ...] = ("candidate", "judge")
     env: tuple[tuple[str, str], ...] = ()

@@ -15,7 +15,8 @@ from collections.abc import Mapping
 from typing import Any, NoReturn
 
 from hotbed.guest import kernel
-from hotbed.runtime import roots
+from hotbed.guest.template import filters
+from hotbed.runtime import imageroots, roots
 from hotbed.runtime.linux import identity, mounts
 from hotbed.runtime.linux.identity import Ids
 
@@ -67,7 +68,7 @@ def _make(plan: dict[str, Any], launcher: socket.socket, control: int, log: int,
         kernel.unshare(kernel.CLONE_NEWNS)
         mounts.make_private()
         stage.name = "root filesystem"
-        roots.assemble(plan, root, ids)
+        _assemble(plan, root, ids)
         os.setgroups([])
     stage.name = "namespaces"
     kernel.unshare(_ALL)
@@ -79,12 +80,16 @@ def _make(plan: dict[str, Any], launcher: socket.socket, control: int, log: int,
         stage.name = "mount namespace"
         mounts.make_private()
         stage.name = "root filesystem"
-        roots.assemble(plan, root, None)
+        _assemble(plan, root, None)
     stage.name = "template"
     template = os.fork()
     if template == 0:
         _become_template(plan, launcher, control, log)
     return template
+
+
+def _assemble(plan: dict[str, Any], root: str, owner: Ids | None) -> None:
+    (imageroots if "layers" in plan else roots).assemble(plan, root, owner)
 
 
 def _wait_for_maps(launcher: socket.socket) -> None:
@@ -98,13 +103,16 @@ def _become_template(plan: dict[str, Any], launcher: socket.socket, control: int
     stage = "proc and root"
     try:
         kernel.prctl(kernel.PR_SET_PDEATHSIG, _SIGKILL)
-        roots.finish(plan["root"])
+        roots.finish(plan.get("enter", plan["root"]))
         stage = "interpreter"
         socket.sethostname("template")
         os.setsid()
         launcher = socket.socket(fileno=fcntl.fcntl(launcher.fileno(), fcntl.F_DUPFD_CLOEXEC, 64))
         _keep_only(control, log)
         kernel.call(_NR_PERSONALITY, _NO_RANDOMIZATION)
+        if plan.get("inside"):  # an image's Python is no more to be trusted than what runs in its sandboxes
+            kernel.prctl(kernel.PR_SET_NO_NEW_PRIVS, 1)
+            kernel.Filter(filters.template_filter()).install()
         os.execve(plan["executable"], ["python3", "-s", "-S", "-c", _START], _env(plan["env"]))
     except BaseException as error:  # noqa: BLE001 (boundary: the last frame of a forked process)
         launcher.send(f"error {stage}: {error}".encode()[:4000])

@@ -9,11 +9,13 @@ import sys
 from collections.abc import Iterable
 from dataclasses import asdict
 
-from hotbed.runtime.base import TemplateSpec
+from hotbed.runtime.base import HOST_IMAGE, TemplateSpec
 
 
 def of_spec(spec: TemplateSpec) -> str:
-    """The content address of a template on this host's Python."""
+    """The content address of a template: of its image, or on this host's Python."""
+    if spec.image != HOST_IMAGE:
+        return "sha256:" + hashlib.sha256(json.dumps({"spec": asdict(spec)}, sort_keys=True).encode()).hexdigest()
     parts = {
         "spec": asdict(spec),
         "python": sys.version,

@@ -17,6 +17,7 @@ import select
 import socket
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -135,10 +136,17 @@ def _become_supervisor(control: int, over: str) -> NoReturn:
     try:
         os.dup2(control, _SUPERVISED)
         kernel.close_from(_SUPERVISED + 1)
-        serve = keeper.run if over == "livefork" else supervisor.run
-        serve(socket.socket(fileno=_SUPERVISED))
+        _serve(over)(socket.socket(fileno=_SUPERVISED))
     finally:
         os._exit(1)
+
+
+def _serve(over: str) -> Callable[[socket.socket], NoReturn]:
+    if over == "images":
+        from hotbed.runtime.images import mason  # here, as a node that builds no image need not load it
+
+        return mason.run
+    return keeper.run if over == "livefork" else supervisor.run
 
 
 def _attend(birth_socket: socket.socket, middle: int, ids: Ids) -> int:

@@ -39,7 +39,7 @@ _PLAIN_DIRS = (
 )
 _COPY_LIMIT = 4 << 20
 _MACHINE_ID = "686f74626564" + "0" * 20
-_ETC_TEXTS = {
+ETC_TEXTS = {
     "passwd": "root:x:0:0:root:/work:/bin/sh\nnobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n",
     "group": "root:x:0:\nnogroup:x:65534:\n",
     "hosts": "127.0.0.1\tlocalhost sandbox\n::1\tlocalhost ip6-localhost ip6-loopback\n",
@@ -54,20 +54,32 @@ _ETC_TEXTS = {
 
 def assemble(plan: dict[str, Any], root: str, owner: Ids | None) -> None:
     """Put the tree together at an empty directory, in a private mount namespace. `owner` will own the skeleton."""
+    assemble_host(plan, root)
+    _skeleton(plan, root + isolate.SKELETON)
+    if owner is not None:
+        give_to(root + isolate.SKELETON, owner)
+
+
+def assemble_host(plan: dict[str, Any], root: str) -> None:
+    """The host's own part: what the template's interpreter needs to run."""
     mounts.tmpfs(root, "size=256m,mode=755")
-    for path in (".hotbed", "dev", "proc", "opt", "tmp", isolate.PROC_SYS, isolate.SCRATCH, isolate.NEW_ROOT):
-        _directory(root, path)
+    for path in ("dev", "proc", "opt", "tmp"):
+        directory(root, path)
+    hotbed_directories(root)
     os.chmod(root + "/tmp", 0o1777)
     for path, target in plan["links"]:
         os.symlink(target, root + path)
     os.symlink(isolate.SKELETON[1:] + "/etc", root + "/etc")
     for source, target in [*plan["trees"], *plan["packages"], plan["guest"]]:
-        _show(root, source, target)
+        show(root, source, target)
     _name_the_interpreter(root, plan["executable"])
-    _devices(root + "/dev")
-    _skeleton(plan, root + isolate.SKELETON)
-    if owner is not None:
-        _give_to(root + isolate.SKELETON, owner)
+    devices(root + "/dev")
+
+
+def hotbed_directories(root: str) -> None:
+    """Where a template mounts what its forks are made of."""
+    for path in (isolate.SKELETON, isolate.PROC_SYS, isolate.SCRATCH, isolate.NEW_ROOT):
+        directory(root, path)
 
 
 def finish(root: str) -> None:
@@ -85,18 +97,19 @@ def attached(plan: dict[str, Any]) -> list[str]:
     return [*own, "/opt", "/dev"]
 
 
-def _directory(root: str, path: str, mode: int = 0o755) -> None:
+def directory(root: str, path: str, mode: int = 0o755) -> None:
+    """A directory of the tree, with all above it."""
     full = os.path.join(root, path.lstrip("/"))
     os.makedirs(full, mode=0o755, exist_ok=True)
     os.chmod(full, mode)
 
 
-def _show(root: str, source: str, target: str) -> None:
+def show(root: str, source: str, target: str) -> None:
     """One tree or file of the host, read-only, at its place."""
     if os.path.isdir(source):
-        _directory(root, target)
+        directory(root, target)
     else:
-        _directory(root, os.path.dirname(target))
+        directory(root, os.path.dirname(target))
         Path(root + target).touch()
     mounts.bind(source, root + target)
     mounts.seal(root + target)
@@ -106,12 +119,12 @@ def _name_the_interpreter(root: str, executable: str) -> None:
     """`python` and `python3` must both resolve; an interpreter of /usr gets its names in /opt/python/bin."""
     if executable.startswith("/opt/"):
         return
-    _directory(root, "opt/python/bin")
+    directory(root, "opt/python/bin")
     for name in ("python", "python3"):
         os.symlink(executable, f"{root}/opt/python/bin/{name}")
 
 
-def _devices(path: str) -> None:
+def devices(path: str) -> None:
     """Six device files of the host and the usual links. Making nodes is refused in a user namespace; binding is not."""
     mounts.tmpfs(path, "size=64k,mode=755", flags=2)  # nosuid; it must not be nodev
     for name in _DEVICES:
@@ -125,21 +138,21 @@ def _devices(path: str) -> None:
 
 def _skeleton(plan: dict[str, Any], skeleton: str) -> None:
     for name in _PLAIN_DIRS:
-        _directory(skeleton, name)
+        directory(skeleton, name)
     for name in _OPEN_DIRS:
-        _directory(skeleton, name, 0o1777)
+        directory(skeleton, name, 0o1777)
     for target in attached(plan):
-        _directory(skeleton, target)
+        directory(skeleton, target)
     for path, target in plan["links"]:
         os.symlink(target, skeleton + path)
-    for name, text in _ETC_TEXTS.items():
+    for name, text in ETC_TEXTS.items():
         Path(skeleton, "etc", name).write_text(text)
     for name in plan["etc"]:
         _copy("/etc/" + name, f"{skeleton}/etc/{name}")
     os.symlink("/proc/self/mounts", skeleton + "/etc/mtab")
 
 
-def _give_to(top: str, ids: Ids) -> None:
+def give_to(top: str, ids: Ids) -> None:
     """An overlay can copy up only files whose owner is mapped (EOVERFLOW otherwise)."""
     for path, directories, files in os.walk(top):
         for name in (*directories, *files):

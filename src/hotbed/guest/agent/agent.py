@@ -101,6 +101,8 @@ class Agent:
         if request.id in self.execs:
             raise Refused("bad_request", f"exec {request.id!r:.64} is running")
         work: Exec
+        if request.kind == "code" and not self.box.config.get("python", True):
+            raise Refused("no_interpreter", "the image has no Python that could run code; give a command")
         if request.kind == "code":
             work = CodeExec(self.box, request, self.parking, self.exec_over)
         else:
@@ -246,7 +248,7 @@ def main(sock: socket.socket, ready_ns: int, config: Mapping[str, Any]) -> NoRet
         if os.getpid() != 1:
             kernel.prctl(_PR_SET_CHILD_SUBREAPER, 1)
         agent = Agent(Box(sock, ready_ns, config))
-        if config.get("spare"):
+        if config.get("spare") and config.get("python", True):
             agent.parking.fill(lambda: warming.rehearse_runner(_STDIO, 1))
             rehearse(1)
         serve(agent)

@@ -36,7 +36,7 @@ _QUIET = kernel.MS_NOSUID | kernel.MS_NODEV
 _ATTACH = kernel.MS_BIND | kernel.MS_REC
 _PROC_FLAGS = _QUIET | kernel.MS_NOEXEC
 _FILTER = kernel.Filter(filters.sandbox_filter())
-_OVERLAY = f"lowerdir={SKELETON},upperdir={SCRATCH}/u,workdir={SCRATCH}/w,userxattr"
+_OVERLAY = "lowerdir={lowers},upperdir=" + f"{SCRATCH}/u,workdir={SCRATCH}/w,userxattr"
 _MIB = 1 << 20
 _ROOM = 8
 
@@ -46,13 +46,16 @@ class Failed(Exception):
 
 
 class Isolator:
-    """Isolates forks of one template. `attached` are the trees of the template's root that sandboxes see, read-only."""
+    """Isolates forks of one template. `attached` are the trees of the template's root that sandboxes see, read-only.
 
-    def __init__(self, attached: Sequence[str]) -> None:
+    `lowers` are an image's layers, the highest first, which every sandbox has below its own files.
+    """
+
+    def __init__(self, attached: Sequence[str], lowers: Sequence[str] = ()) -> None:
         self.stage = "start"
         self.upper = -1  # the folder of the file layer, for a sandbox that will be asked for it
         self._attached = [(os.fsencode(path), os.fsencode(NEW_ROOT + path)) for path in attached]
-        self._overlay = _OVERLAY.encode()
+        self._overlay = _OVERLAY.format(lowers=":".join([SKELETON, *lowers])).encode()
         self._scratch = os.fsencode(SCRATCH)
         self._new_root = os.fsencode(NEW_ROOT)
         self._proc = os.fsencode(NEW_ROOT + "/proc")

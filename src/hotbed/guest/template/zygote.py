@@ -31,7 +31,7 @@ import time
 from typing import Any, Dict, List, NoReturn, Optional, Tuple
 
 from .. import forkhooks, frames, kernel, places
-from . import filters, heap, isolate, networks, rehearsal
+from . import dressing, filters, heap, isolate, networks, rehearsal
 
 CONTROL = 3
 MESSAGE_LIMIT = 1 << 16
@@ -62,7 +62,7 @@ class Zygote:
         self._control = control
         self._config = config
         self._agent = agent
-        self._isolator = isolate.Isolator(config["attached"])
+        self._isolator = isolate.Isolator(config["attached"], config.get("lowers", ()))
         self._pool = networks.NetworkPool(config["networks"])
         self._home = os.open("/proc/self/ns/pid", os.O_RDONLY | os.O_CLOEXEC)
         self._null = os.open("/dev/null", os.O_RDWR | os.O_CLOEXEC)
@@ -176,6 +176,8 @@ class Zygote:
             layer = [self._isolator.upper] if box.get("layer") else []
             sock = self._keep_only(box, [fds[0], *fds[events:], *layer])
             gc.enable()
+            box["cwd"] = self._config.get("cwd", box.get("cwd"))
+            box["python"] = self._config.get("python", True)
             if box.get("spare"):
                 frames.send(sock, {"op": "born", "ready_ns": ready_ns})
             self._agent.main(sock, ready_ns, box)
@@ -229,35 +231,20 @@ class Zygote:
             os._exit(0)
 
 
-def dress(packages: bool) -> None:
-    """Make an interpreter that started with -I -S look like one that did not."""
-    import site
-
-    site.setquit()
-    site.setcopyright()
-    site.sethelper()
-    own = sys.path.pop(0)  # where this package is; no sandbox has it
-    assert own == "/.hotbed/lib", own
-    if packages:
-        sys.path.insert(0, "/opt/packages")
-    sys.path += [path for path in site.getsitepackages() if os.path.isdir(path)]
-    sys.argv = [""]
-
-
 def load(config: Dict[str, Any]) -> Tuple[Any, List[str]]:
     """Import the agent and its programs, then what the template preloads."""
     forkhooks.hold()
     agent = importlib.import_module(places.module_of("agent.agent"))
     for program in config["programs"]:
         importlib.import_module(places.module_of(program))
-    dress(config["packages"])
+    dressing.dress(config)
     for module in config["preload"]:
         importlib.import_module(module)
     forkhooks.stop()
     return agent, sorted(config["preload"])
 
 
-def settle() -> None:
+def settle(filtered: bool = False) -> None:
     """Give up for good what no fork needs, and make the heap one that forks can share."""
     if len(os.listdir("/proc/self/task")) != 1:
         raise RuntimeError("a preloaded module started threads; a fork would lose them")
@@ -266,7 +253,8 @@ def settle() -> None:
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # pid 1 is immune to what it has no handler for
     kernel.empty_bounding_set()
     kernel.prctl(kernel.PR_SET_NO_NEW_PRIVS, 1)
-    kernel.Filter(filters.template_filter()).install()
+    if not filtered:
+        kernel.Filter(filters.template_filter()).install()
     sys.stdout.flush()
     sys.stderr.flush()
     heap.settle()
@@ -278,13 +266,15 @@ def main() -> NoReturn:
     config = json.loads(control.recv(MESSAGE_LIMIT))
     for name in ("LD_BIND_NOW", "PYTHONHASHSEED"):  # for this process's start only
         os.environ.pop(name, None)
+    if config.get("foreign"):  # an image's sandboxes get its variables, not those that this interpreter needs
+        os.environ.clear()
     os.environ.update(config.get("environ", {}))
     try:
         agent, modules = load(config)
         zygote = Zygote(control, config, agent)
         zygote.warm()
         agent.conceal()
-        settle()
+        settle(filtered=config.get("python") is True)
     except BaseException:  # noqa: BLE001  # boundary: whatever a preloaded module raises, the node is told
         import traceback
 

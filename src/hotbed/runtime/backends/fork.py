@@ -14,14 +14,17 @@ import socket
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from hotbed.errors import IsolationUnavailable, TemplateFailed
-from hotbed.runtime import digests, hostview, probe, reaper, roots
+from hotbed.runtime import digests, planning, probe, reaper
 from hotbed.runtime.base import BoxRequest, Limits, Solo, TemplateSpec
 from hotbed.runtime.groups import Groups, Slot
+from hotbed.runtime.images.store import Hold, Store
 from hotbed.runtime.launching import Launching
-from hotbed.runtime.linux import cgroups, identity
+from hotbed.runtime.linux import cgroups
+from hotbed.runtime.planning import View
 from hotbed.runtime.replay.pinner import Pinner
 from hotbed.runtime.sandboxes import ForkBox
 from hotbed.runtime.snapshots import LiveFork
@@ -42,16 +45,18 @@ class ForkSettings:
     networks: int = 16
     run_dir: str = "/tmp"
     cgroups: bool = True
+    images: str = ""
 
 
 class ForkTemplate:
     """One spec, its living process if it has one, and its spares."""
 
-    def __init__(self, spec: TemplateSpec, backend: ForkBackend, view: hostview.HostView) -> None:
+    def __init__(self, spec: TemplateSpec, backend: ForkBackend, view: View, hold: Hold | None = None) -> None:
         self.spec = spec
         self.digest = digests.of_spec(spec)
         self._backend = backend
         self._view = view
+        self._hold = hold
         self._process: TemplateProcess | None = None
         self._starting = asyncio.Lock()
         self.spares = Spares(backend.settings.spares if spec.parks else 0, self._make_spare)
@@ -123,6 +128,8 @@ class ForkTemplate:
         await self.vessels.close()
         if self._process is not None:
             self._process.kill("the backend was closed")
+        if self._hold is not None:
+            self._hold.close()
 
 
 class ForkBackend:
@@ -137,6 +144,7 @@ class ForkBackend:
         self._pinner = Pinner(self.launching.supervise)
         self.livefork = LiveFork(self.launching.supervise)
         self.run = reaper.Run.begin(self.settings.run_dir)
+        self.images = Store(Path(self.settings.images or self.settings.run_dir + "/hotbed-images"))
         self._groups: Groups | None = None
         self._layout = cgroups.Layout(kind="none")
         self._templates: dict[TemplateSpec, ForkTemplate] = {}
@@ -181,8 +189,8 @@ class ForkBackend:
         template = self._templates.get(spec)
         if template is None:
             loop = asyncio.get_running_loop()
-            view = await loop.run_in_executor(None, hostview.describe, spec.preload, spec.mounts)
-            template = self._templates.setdefault(spec, ForkTemplate(spec, self, view))
+            view, hold = await loop.run_in_executor(None, planning.view_of, spec, self.images)
+            template = self._templates.setdefault(spec, ForkTemplate(spec, self, view, hold))
         await template.start()
         return template
 
@@ -215,20 +223,9 @@ class ForkBackend:
         """Note that a sandbox was handed out."""
         self._forks["warm" if warm else "cold"] += 1
 
-    def plan_of(self, spec: TemplateSpec, view: hostview.HostView) -> tuple[dict[str, Any], dict[str, Any]]:
+    def plan_of(self, spec: TemplateSpec, view: View) -> tuple[dict[str, Any], dict[str, Any]]:
         """What the launcher and the template are told."""
-        plan = hostview.as_plan(view, dict(spec.env))
-        ids = identity.mine()
-        plan.update(root=self.run.new_root(), ids={"uid": ids.uid, "gid": ids.gid, "count": ids.count})
-        config = {
-            "preload": list(spec.preload),
-            "programs": list(spec.programs),
-            "packages": bool(view.packages),
-            "environ": {name: value for name, value in plan["env"].items() if name.startswith("PYTHON")},
-            "attached": roots.attached(plan),
-            "networks": self.settings.networks,
-        }
-        return plan, config
+        return planning.plan_of(spec, view, root=self.run.new_root(), networks=self.settings.networks)
 
     async def make_box(self, process: TemplateProcess, limits: Limits, request: BoxRequest, *, spare: bool) -> ForkBox:
         """Ask a template for one sandbox."""

@@ -20,22 +20,6 @@ def own_path(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     yield
 
 
-def test_dressed_interpreter_looks_like_any_other(own_path: None) -> None:
-    """`exit` exists, site-packages are on the path, and our directory is not."""
-    zygote.dress(packages=True)
-
-    assert sys.path[0] == "/opt/packages"
-    assert "/.hotbed/lib" not in sys.path
-    assert callable(exit)
-
-
-def test_packages_are_on_the_path_only_if_there_are_any(own_path: None) -> None:
-    """A directory that does not exist would puzzle whoever prints sys.path."""
-    zygote.dress(packages=False)
-
-    assert "/opt/packages" not in sys.path
-
-
 def test_load_imports_agent_programs_and_preloads(own_path: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """And says what it preloaded."""
     monkeypatch.setattr(forkhooks, "hold", lambda: None)

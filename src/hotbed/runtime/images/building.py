@@ -1,0 +1,70 @@
+"""The node's side of building an image: one process for one image, heard until it is done, ended when given up."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import socket
+from collections.abc import Awaitable, Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from hotbed.errors import BadImage, Error
+from hotbed.runtime.images.record import ImageRecord
+from hotbed.runtime.images.unpacking import BYTES_LIMIT, ENTRIES_LIMIT
+from hotbed.runtime.linux import identity
+
+_MESSAGE_LIMIT = 1 << 20
+
+Supervise = Callable[[str], Awaitable[socket.socket]]
+OnProgress = Callable[[Mapping[str, Any]], None]
+
+
+class Builder:
+    """Builds images into one store."""
+
+    def __init__(self, supervise: Supervise, store: Path, *, most_bytes: int = BYTES_LIMIT) -> None:
+        self._supervise = supervise
+        self._store = store
+        self._most_bytes = most_bytes
+
+    async def build(self, source: str, on_progress: OnProgress, *, stranger: bool = False) -> ImageRecord:
+        """Have a source's image in the store. A `stranger` gets none of this user's credentials.
+
+        Raises `BadImage`, `NoSpace`; given up (cancelled), nothing of it goes on, and what was complete is kept.
+        """
+        return await self._ask({"op": "import", "source": source, "stranger": stranger}, on_progress)
+
+    async def extend(self, parent: ImageRecord, recipe: str, layer: int, on_progress: OnProgress) -> ImageRecord:
+        """Put a saved layer, which the descriptor yields, over an image. `recipe` is all that went into it."""
+        return await self._ask({"op": "extend", "parent": parent.to_plain(), "recipe": recipe}, on_progress, layer)
+
+    async def _ask(self, job: Mapping[str, Any], on_progress: OnProgress, *fds: int) -> ImageRecord:
+        ids = identity.mine()
+        plain = {
+            **job,
+            "store": str(self._store),
+            "ids": {"uid": ids.uid, "gid": ids.gid, "count": ids.count},
+            "bytes": self._most_bytes,
+            "entries": ENTRIES_LIMIT,
+        }
+        with await self._supervise("images") as channel:
+            socket.send_fds(channel, [json.dumps(plain).encode()], list(fds))
+            channel.setblocking(False)
+            while True:
+                data = await _receive(channel)
+                message: dict[str, Any] = json.loads(data) if data else {"op": "failed", "message": "the builder died"}
+                if message["op"] == "done":
+                    return ImageRecord.from_plain(message["record"])
+                if message["op"] == "failed":
+                    code = message.get("code", BadImage.code)
+                    raise Error.from_wire(code, message["message"], hint=message.get("hint"))
+                on_progress(message)
+
+
+async def _receive(channel: socket.socket) -> bytes:
+    """A message; none when the process is gone."""
+    try:
+        return await asyncio.get_running_loop().sock_recv(channel, _MESSAGE_LIMIT)
+    except ConnectionResetError:
+        return b""

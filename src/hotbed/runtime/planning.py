@@ -1,0 +1,43 @@
+"""From a template's spec to what the launcher and the template's process are told."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hotbed.runtime import hostview, imageview, roots
+from hotbed.runtime.base import HOST_IMAGE, TemplateSpec
+from hotbed.runtime.hostview import HostView
+from hotbed.runtime.images.store import Hold, Store
+from hotbed.runtime.imageview import ImageView
+from hotbed.runtime.linux import identity
+
+View = HostView | ImageView
+
+
+def view_of(spec: TemplateSpec, images: Store) -> tuple[View, Hold | None]:
+    """What a template will see, and a hold on what must stay for that. Blocks. Raises `NotFound`, `TemplateFailed`."""
+    if spec.image == HOST_IMAGE:
+        return hostview.describe(spec.preload, spec.mounts), None
+    record = images.get(spec.image)
+    hold = images.hold(record)
+    return imageview.describe(record, map(images.layer, record.layers), spec.mounts), hold
+
+
+def plan_of(spec: TemplateSpec, view: View, *, root: str, networks: int) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The launcher's plan, and the template's config."""
+    plan = _plan(view, dict(spec.env))
+    ids = identity.mine()
+    plan.update(root=root, ids={"uid": ids.uid, "gid": ids.gid, "count": ids.count})
+    config = {
+        "preload": list(spec.preload),
+        "programs": list(spec.programs),
+        "packages": bool(view.packages),
+        "environ": {name: value for name, value in plan["env"].items() if name.startswith("PYTHON")},
+        "networks": networks,
+        **(imageview.as_config(view, spec) if isinstance(view, ImageView) else {"attached": roots.attached(plan)}),
+    }
+    return plan, config
+
+
+def _plan(view: View, own: dict[str, str]) -> dict[str, Any]:
+    return imageview.as_plan(view, own) if isinstance(view, ImageView) else hostview.as_plan(view, own)

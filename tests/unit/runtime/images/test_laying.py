@@ -1,0 +1,87 @@
+"""A layer is unpacked by somebody who can do nothing else, and their failure is told as it was."""
+
+from __future__ import annotations
+
+import gzip
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hotbed.runtime.images import laying
+from hotbed.runtime.images.laying import Corrupt
+from hotbed.runtime.images.manifests import BadImage, Blob
+from hotbed.runtime.linux import identity
+from tests.support.images import digest, entry, layer, looks
+
+TAR = layer(entry("d"), entry("d/f", b"text" * 1000))
+
+
+def lay(path: Path, top: Path, **blob: Any) -> Any:
+    """Lay a blob into a folder that is the user's."""
+    top.mkdir()
+    ids = identity.mine()
+    if os.geteuid() == 0:
+        os.chown(top, ids.uid, ids.gid)
+    length = 0 if path.is_dir() else path.stat().st_size
+    fd = os.open(top, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        whole = Blob(path=str(path), length=length, **blob)
+        return laying.lay(whole, fd, ids, most=1 << 20, entries=100, tick=lambda _: None)
+    finally:
+        os.close(fd)
+
+
+def test_a_layer_belongs_to_the_sandboxes_user(tmp_path: Path) -> None:
+    """So that an overlay can copy its files up, and nobody has to change owners."""
+    (tmp_path / "b").write_bytes(gzip.compress(TAR))
+
+    found = lay(tmp_path / "b", tmp_path / "t", diff_id=digest(TAR))
+
+    assert found["diff_id"] == digest(TAR) and found["entries"] == 2
+    assert (tmp_path / "t/d/f").stat().st_uid == identity.mine().uid
+
+
+def test_bytes_that_are_not_their_digests_are_corrupt(tmp_path: Path) -> None:
+    """The blob's, or what it unpacks to."""
+    (tmp_path / "b").write_bytes(TAR)
+
+    for number, wrong in enumerate(({"digest": digest(b"")}, {"diff_id": digest(b"")})):
+        with pytest.raises(Corrupt):
+            lay(tmp_path / "b", tmp_path / f"t{number}", **wrong)
+
+
+def test_a_layer_that_is_refused_says_why(tmp_path: Path) -> None:
+    """In the words of what found it."""
+    for name, data in {"climbs": layer(entry("../x", b"")), "big": gzip.compress(bytes(2 << 20))}.items():
+        (tmp_path / name).write_bytes(data)
+        with pytest.raises(BadImage, match="leads out|more than"):
+            lay(tmp_path / name, tmp_path / f"{name}.d")
+
+
+def test_a_folder_is_packed_on_the_way(tmp_path: Path) -> None:
+    """A root directory is a source too, and comes out as it is."""
+    (tmp_path / "r/a").mkdir(parents=True)
+    (tmp_path / "r/a/f").write_bytes(b"x")
+    os.symlink("a", tmp_path / "r/l")
+    os.link(tmp_path / "r/a/f", tmp_path / "r/h")
+    os.setxattr(tmp_path / "r/a/f", "user.note", b"\xff")
+
+    lay(tmp_path / "r", tmp_path / "t")
+
+    assert looks(tmp_path / "t") == looks(tmp_path / "r")
+    assert (tmp_path / "t/h").samefile(tmp_path / "t/a/f")
+    assert os.getxattr(tmp_path / "t/a/f", "user.note") == b"\xff"
+
+
+def test_nothing_is_left_of_whoever_unpacked(tmp_path: Path) -> None:
+    """No process, no descriptor."""
+    (tmp_path / "b").write_bytes(TAR)
+    before = len(os.listdir("/proc/self/fd"))
+
+    lay(tmp_path / "b", tmp_path / "t")
+
+    assert len(os.listdir("/proc/self/fd")) == before
+    with pytest.raises(ChildProcessError):
+        os.waitpid(-1, os.WNOHANG)
