@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
+
+from tests.support.postgres import Postgres, missing, running_postgres
 
 _ESCAPE = Path(__file__).parent / "escape"
 _OURS = ("HOTBED_", "COLLIMATE_", "BOLTZLABS_")
@@ -38,3 +41,13 @@ def clean_environment(monkeypatch: pytest.MonkeyPatch, runtime_dir: Path) -> Non
     for name in [name for name in os.environ if name.startswith(_OURS)]:
         monkeypatch.delenv(name)
     monkeypatch.setenv("HOTBED_RUNTIME_DIR", str(runtime_dir))
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[Postgres]:
+    """A PostgreSQL server, started by the first test that asks for it."""
+    pytest.importorskip("psycopg")
+    if (reason := missing()) is not None:
+        pytest.skip(reason)
+    with running_postgres() as server:
+        yield server

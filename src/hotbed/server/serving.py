@@ -111,7 +111,7 @@ def open_ledger(settings: Settings) -> Ledger | None:
     if not settings.ledger:
         return None
     retention = Retention(days=settings.ledger_days, max_bytes=settings.ledger_mib << 20)
-    return Ledger(Path(settings.home), retention=retention)
+    return Ledger(Path(settings.home), retention=retention, dsn=settings.database)
 
 
 def check_exposure(settings: Settings) -> None:
@@ -130,7 +130,7 @@ def check_exposure(settings: Settings) -> None:
 
 def open_keyring(settings: Settings) -> Keyring:
     """The keys under this node's home."""
-    return Keyring(KeyStore(Path(settings.home)))
+    return Keyring(KeyStore(Path(settings.home), settings.database))
 
 
 def servers(

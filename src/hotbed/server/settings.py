@@ -43,6 +43,7 @@ class Settings:
     tiers: Mapping[str, Any] = field(default_factory=dict)
     runtime_dir: str = ""
     home: str = ""
+    database: str = ""
     backend: BackendName = "fork"
     embedded: bool = False
     linger_s: float = 1.0

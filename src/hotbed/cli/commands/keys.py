@@ -45,7 +45,7 @@ def run(args: argparse.Namespace) -> int:
         raise NodeUnavailable(f"this installation has no node: {missing.name} is missing", hint=INSTALL) from None
     settings = read_settings({"settings": args.settings})
     output = Output.of(args)
-    store = KeyStore(Path(settings.home))
+    store = KeyStore(Path(settings.home), settings.database)
     try:
         return _ACTIONS[args.action](args, settings, store, output)
     finally:

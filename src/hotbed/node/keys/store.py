@@ -1,6 +1,6 @@
-"""Keys in SQLite, under HOTBED_HOME: `keys.db`, and the pepper of their digests in `keys.pepper`.
+"""Keys, in `keys.db` under HOTBED_HOME or in PostgreSQL, and the pepper of their digests, always in `keys.pepper`.
 
-The command line writes, a running server reads; both open the same files. A key is never deleted, so that it stays
+The command line writes, a running server reads; both open the same database. A key is never deleted, so that it stays
 known that this node has keys, and which ones were revoked.
 """
 
@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import os
 import secrets
-import sqlite3
 import time
 from pathlib import Path
+from typing import Any
 
 from hotbed.errors import InvalidRequest, NotFound
 from hotbed.node.keys.key import Key, digest_of
-from hotbed.node.ledger.store import migrate
+from hotbed.node.state.database import open_database, place_of
 
 PEPPER_SIZE = 32
 
@@ -22,16 +22,11 @@ PEPPER_SIZE = 32
 class KeyStore:
     """One connection. Use it from one thread."""
 
-    def __init__(self, home: Path) -> None:
+    def __init__(self, home: Path, dsn: str = "") -> None:
         home.mkdir(mode=0o700, parents=True, exist_ok=True)
-        path = home / "keys.db"
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
         self.pepper = _pepper(home / "keys.pepper")
-        self._db = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
-        self._db.row_factory = sqlite3.Row
-        self._db.execute("PRAGMA journal_mode=WAL")
-        self._db.execute("PRAGMA busy_timeout=10000")
-        migrate(self._db, __package__)
+        self._db = open_database(place_of(home, "keys", dsn), str(__package__))
+        self.is_elsewhere = bool(dsn)
 
     def close(self) -> None:
         """Close the connection."""
@@ -46,7 +41,7 @@ class KeyStore:
                     f"tenant {key.tenant} is of tier {other.tier} by key {other.id}", hint="revoke that key first"
                 )
         scopes = ",".join(sorted(key.scopes))
-        self._db.execute(
+        self._db.run(
             "INSERT INTO keys (id, tenant, tier, scopes, label, digest, created_at, expires_at, revoked_at) "
             "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (
@@ -57,7 +52,7 @@ class KeyStore:
 
     def revoke(self, key_id: str) -> Key:
         """Make a key useless, at once and for good. Doing it again is no error. Raises `NotFound`."""
-        self._db.execute("UPDATE keys SET revoked_at = ? WHERE id = ? AND revoked_at IS NULL", (time.time(), key_id))
+        self._db.run("UPDATE keys SET revoked_at = ? WHERE id = ? AND revoked_at IS NULL", (time.time(), key_id))
         for key, _ in self.all():
             if key.id == key_id:
                 return key
@@ -65,15 +60,16 @@ class KeyStore:
 
     def all(self) -> list[tuple[Key, bytes]]:
         """Every key that was ever made, with the digest of its secret, oldest first."""
-        rows = self._db.execute("SELECT * FROM keys ORDER BY created_at, id").fetchall()
+        rows = self._db.rows("SELECT * FROM keys ORDER BY created_at, id")
         return [(_key(row), bytes(row["digest"])) for row in rows]
 
-    def version(self) -> int:
-        """A number that changes when another process has written."""
-        return int(self._db.execute("PRAGMA data_version").fetchone()[0])
+    def version(self) -> tuple[int, int]:
+        """What changes with the keys: they are only ever added, and revoked."""
+        [found] = self._db.rows("SELECT count(*) AS made, count(revoked_at) AS revoked FROM keys")
+        return int(found["made"]), int(found["revoked"])
 
 
-def _key(row: sqlite3.Row) -> Key:
+def _key(row: dict[str, Any]) -> Key:
     return Key(
         id=row["id"],
         tenant=row["tenant"],

@@ -25,9 +25,11 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from hotbed.errors import NodeUnavailable
 from hotbed.node.ledger.entry import Entry
 from hotbed.node.ledger.spool import Spool, records, segments
 from hotbed.node.ledger.store import Store
+from hotbed.node.state.database import place_of
 
 T = TypeVar("T")
 
@@ -36,6 +38,7 @@ log = logging.getLogger(__name__)
 _BATCH = 512
 _GATHER_S = 0.05
 _RETAIN_EVERY_S = 300.0
+_PATIENCE_S = (0.5, 1.0, 2.0, 4.0, 8.0, 15.0)  # with a database that does not answer, until it is restarted
 _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(Entry).decode
 
@@ -49,19 +52,20 @@ class Retention:
 
 
 class Ledger:
-    """What happened on this node. Open it once per state directory."""
+    """What happened on this node, kept below `home` or in the database of a DSN; the spool is always below `home`."""
 
-    def __init__(self, home: Path, *, retention: Retention | None = None) -> None:
-        self._path = home / "ledger.db"
+    def __init__(self, home: Path, *, retention: Retention | None = None, dsn: str = "") -> None:
+        where = place_of(home, "ledger", dsn)
         self._retention = retention or Retention()
-        self._store = Store(self._path)
+        self._store = Store(where)
         take_in(home / "spool", self._store)
         self._place = SpoolPlace.make(home / "spool")
         self._spool = Spool(self._place.directory)
         self._queue: queue.SimpleQueue[tuple[int, Entry] | threading.Event | None] = queue.SimpleQueue()
         self._wanted = threading.Event()  # somebody waits for what has queued up
-        self._reader = Store(self._path)
+        self._reader = Store(where)
         self._lock = threading.Lock()
+        self._over = threading.Event()  # nobody has time to wait any more
         self.lost = 0
         self._thread = threading.Thread(target=self._write, name="hotbed-ledger", daemon=True)
         self._thread.start()
@@ -95,6 +99,7 @@ class Ledger:
     def close(self) -> None:
         """Commit what is queued and close. Idempotent."""
         if self._thread.is_alive():
+            self._over.set()
             self._queue.put(None)
             self._wanted.set()
             self._thread.join(timeout=60.0)
@@ -135,12 +140,23 @@ class Ledger:
 
     def _commit(self, batch: list[tuple[int, Entry]]) -> None:
         try:
-            self._store.add(entry for _, entry in batch)
+            self._add([entry for _, entry in batch])
         except Exception as error:  # noqa: BLE001  the writer thread's boundary: it must outlive a full disk
             self._lose(len(batch), error)
             return  # the spool keeps them: the next start takes them in
         for segment, count in Counter(segment for segment, _ in batch).items():
             self._spool.committed(segment, count)
+
+    def _add(self, entries: list[Entry]) -> None:
+        """Commit; a database that is just being restarted is waited for."""
+        for pause_s in _PATIENCE_S:
+            try:
+                return self._store.add(entries)
+            except NodeUnavailable as error:
+                log.warning("event=ledger_waits error=%r", error.message)
+            if self._over.wait(pause_s):
+                break
+        self._store.add(entries)
 
     def _retain(self) -> None:
         oldest = time.time() - self._retention.days * 86400

@@ -1,23 +1,20 @@
-"""The ledger's database: SQLite in WAL mode, one connection that writes, any number that read.
+"""The ledger's database, in SQLite or PostgreSQL: one connection that writes, any number that read.
 
 Requests and outputs are blobs, kept once by their SHA-256 and compressed where that helps: the 512 siblings of a group
-share their task, and most outputs repeat. The schema is the numbered files in `migrations/`, applied in order; the
-database's `user_version` is the number of the last one, and a database from a newer Hotbed is refused, not guessed at.
+share their task, and most outputs repeat. The schema is the numbered files in `migrations/`.
 """
 
 from __future__ import annotations
 
 import hashlib
-import importlib.resources
 import json
-import sqlite3
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from hotbed.errors import Error, UnknownRollout
 from hotbed.node.ledger.entry import Entry
+from hotbed.node.state.database import Where, open_database
 
 _PACK_FROM = 256
 _COLUMNS = (
@@ -25,7 +22,9 @@ _COLUMNS = (
     "exit_code signal reward request_hash stdout_hash stderr_hash stdout_total stderr_total fork_ms exec_ms total_ms "
     "details"
 ).split()
-_INSERT = f"INSERT OR IGNORE INTO rollouts ({', '.join(_COLUMNS)}) VALUES ({', '.join('?' * len(_COLUMNS))})"
+_INSERT = (
+    f"INSERT INTO rollouts ({', '.join(_COLUMNS)}) VALUES ({', '.join('?' * len(_COLUMNS))}) ON CONFLICT DO NOTHING"
+)
 _COMMON = {"status": "ok", "label": "", "tenant": ""}  # what most lines have; indexes are of the lines that have not
 _FILTERS = ("id", "template", "status", "kind", "sandbox_id", "group_id", "label", "tenant")
 
@@ -33,14 +32,8 @@ _FILTERS = ("id", "template", "status", "kind", "sandbox_id", "group_id", "label
 class Store:
     """One connection. Use each from one thread."""
 
-    def __init__(self, path: Path) -> None:
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self._db = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
-        self._db.row_factory = sqlite3.Row
-        self._db.execute("PRAGMA journal_mode=WAL")
-        self._db.execute("PRAGMA synchronous=NORMAL")  # a kill loses nothing; a power cut may lose the last commits
-        self._db.execute("PRAGMA busy_timeout=10000")
-        migrate(self._db)
+    def __init__(self, where: Where) -> None:
+        self._db = open_database(where, str(__package__))
 
     def close(self) -> None:
         """Close the connection."""
@@ -48,20 +41,15 @@ class Store:
 
     def add(self, entries: Iterable[Entry]) -> None:
         """Insert entries in one transaction. One that is there already is left as it is."""
-        self._db.execute("BEGIN IMMEDIATE")
-        try:
+        with self._db.writing():
             for entry in entries:
-                self._db.execute(_INSERT, self._row(entry))
-        except BaseException:
-            self._db.execute("ROLLBACK")
-            raise
-        self._db.execute("COMMIT")
+                self._db.run(_INSERT, self._row(entry))
 
     def _row(self, entry: Entry) -> list[Any]:
         hashes = {f"{name}_hash": self._keep(getattr(entry, name)) for name in ("request", "stdout", "stderr")}
         details = json.dumps(entry.details, separators=(",", ":"))
         computed = {**hashes, "details": details}
-        return [computed[name] if name in computed else getattr(entry, name) for name in _COLUMNS]
+        return [computed[name] if name in computed else storable(getattr(entry, name)) for name in _COLUMNS]
 
     def _keep(self, data: bytes) -> str:
         """Keep a blob; its hash. Nothing is kept for no bytes."""
@@ -70,8 +58,8 @@ class Store:
         digest = hashlib.sha256(data).hexdigest()
         packed = zlib.compress(data, 1) if len(data) >= _PACK_FROM else data
         small = len(packed) < len(data)
-        self._db.execute(
-            "INSERT OR IGNORE INTO blobs (hash, size, packed, data) VALUES (?, ?, ?, ?)",
+        self._db.run(
+            "INSERT INTO blobs (hash, size, packed, data) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING",
             (digest, len(data), int(small), packed if small else data),
         )
         return digest
@@ -80,10 +68,11 @@ class Store:
         """A blob's bytes."""
         if not digest:
             return b""
-        row = self._db.execute("SELECT packed, data FROM blobs WHERE hash = ?", (digest,)).fetchone()
-        if row is None:
+        rows = self._db.rows("SELECT packed, data FROM blobs WHERE hash = ?", (digest,))
+        if not rows:
             raise UnknownRollout(f"the ledger no longer holds blob {digest[:12]}", hint="retention has removed it")
-        return zlib.decompress(row["data"]) if row["packed"] else bytes(row["data"])
+        data = bytes(rows[0]["data"])
+        return zlib.decompress(data) if rows[0]["packed"] else data
 
     def find(
         self, *, limit: int = 50, before: int | None = None, where: Mapping[str, str] | None = None
@@ -99,16 +88,16 @@ class Store:
             if value != _COMMON.get(name, value):
                 conditions.append(f"{name} <> '{_COMMON[name]}'")  # what the index of the others is declared by
         sql = f"SELECT * FROM rollouts WHERE {' AND '.join(conditions)} ORDER BY seq DESC LIMIT ?"
-        return [_plain(row) for row in self._db.execute(sql, (*values, limit))]
+        return [_plain(row) for row in self._db.rows(sql, (*values, limit))]
 
     def rows(self, sql: str, values: Sequence[object] = ()) -> list[dict[str, Any]]:
         """What a query of a read model answers, whole."""
-        return [dict(row) for row in self._db.execute(sql, tuple(values))]
+        return self._db.rows(sql, values)
 
     def get(self, rollout_id: str) -> dict[str, Any]:
         """One row, by id or by a prefix of it that no other row has."""
         sql = "SELECT * FROM rollouts WHERE id >= ? AND id < ? LIMIT 2"
-        rows = self._db.execute(sql, (rollout_id, rollout_id + "\U0010ffff")).fetchall()
+        rows = self._db.rows(sql, (storable(rollout_id), storable(rollout_id) + "\U0010ffff"))
         exact = [row for row in rows if row["id"] == rollout_id]
         found = exact or rows
         if len(found) != 1 or not rollout_id:
@@ -119,74 +108,57 @@ class Store:
     def history(self, sandbox_id: str, upto_seq: int) -> list[dict[str, Any]]:
         """What happened in one sandbox up to a row, oldest first."""
         sql = "SELECT * FROM rollouts WHERE sandbox_id = ? AND seq <= ? ORDER BY seq"
-        return [_plain(row) for row in self._db.execute(sql, (sandbox_id, upto_seq))]
+        return [_plain(row) for row in self._db.rows(sql, (sandbox_id, upto_seq))]
 
     def usage(self, *, tenant: str, since: float, until: float) -> dict[str, float]:
         """What one tenant used in a span of time."""
         sql = (
-            "SELECT kind, count(*), total(exec_ms), total(stdout_total + stderr_total) FROM rollouts "
+            "SELECT kind, count(*) AS count, coalesce(sum(exec_ms), 0) AS ms, "
+            "coalesce(sum(stdout_total + stderr_total), 0) AS bytes FROM rollouts "
             "WHERE tenant = ? AND at >= ? AND at < ? GROUP BY kind"
         )
-        rows = list(self._db.execute(sql, (tenant, since, until)))
-        counts = {f"{kind}s": count for kind, count, _, _ in rows}
+        rows = self._db.rows(sql, (tenant, since, until))
+        counts = {f"{row['kind']}s": row["count"] for row in rows}
         return {
             "sandboxes": counts.get("creates", 0),
             "rollouts": counts.get("rollouts", 0),
             "execs": counts.get("execs", 0),
             "grades": counts.get("grades", 0),
-            "exec_seconds": round(sum(row[2] for row in rows) / 1e3, 3),
-            "output_bytes": int(sum(row[3] for row in rows)),
+            "exec_seconds": round(sum(row["ms"] for row in rows) / 1e3, 3),
+            "output_bytes": int(sum(row["bytes"] for row in rows)),
         }
 
     def count(self) -> int:
         """How many rows there are."""
-        return int(self._db.execute("SELECT count(*) FROM rollouts").fetchone()[0])
+        return int(self._db.rows("SELECT count(*) AS count FROM rollouts")[0]["count"])
 
     def size(self) -> int:
-        """Bytes in use in the database file."""
-        (pages,) = self._db.execute("PRAGMA page_count").fetchone()
-        (free,) = self._db.execute("PRAGMA freelist_count").fetchone()
-        (page,) = self._db.execute("PRAGMA page_size").fetchone()
-        return int((pages - free) * page)
+        """Bytes in use."""
+        return self._db.size()
 
     def retain(self, *, newer_than: float, max_bytes: int) -> int:
         """Delete rows older than a time, then the oldest until the size fits; how many went."""
-        gone = self._db.execute("DELETE FROM rollouts WHERE at < ?", (newer_than,)).rowcount
-        if gone:
-            self._drop_orphans()
+        gone = self._drop("at < ?", newer_than)
         while self.size() > max_bytes and (total := self.count()):
-            part = max(1, total // 10)
-            oldest = "DELETE FROM rollouts WHERE seq IN (SELECT seq FROM rollouts ORDER BY seq LIMIT ?)"
-            gone += self._db.execute(oldest, (part,)).rowcount
-            self._drop_orphans()
+            gone += self._drop("seq IN (SELECT seq FROM rollouts ORDER BY seq LIMIT ?)", max(1, total // 10))
         return gone
 
-    def _drop_orphans(self) -> None:
+    def _drop(self, which: str, value: float) -> int:
+        """Rows, and the blobs that nobody needs then: alone, since others may just be adding rows that need them."""
         used = " UNION ".join(f"SELECT {name}_hash FROM rollouts" for name in ("request", "stdout", "stderr"))
-        self._db.execute(f"DELETE FROM blobs WHERE hash NOT IN ({used})")
+        with self._db.writing(alone=True):
+            gone = self._db.run(f"DELETE FROM rollouts WHERE {which}", (value,))
+            if gone:
+                self._db.run(f"DELETE FROM blobs WHERE hash NOT IN ({used})")
+        return gone
 
 
-def migrate(db: sqlite3.Connection, package: str | None = __package__) -> None:
-    """Bring a database to the schema in a package's migrations. Raises when it comes from a newer Hotbed."""
-    found = migrations(package)
-    (version,) = db.execute("PRAGMA user_version").fetchone()
-    if version > len(found):
-        raise Error(
-            f"the database was written by a newer Hotbed (schema {version}, this one knows {len(found)})",
-            hint="upgrade, or set HOTBED_HOME to another directory",
-        )
-    for number, script in enumerate(found[version:], version + 1):
-        db.executescript(f"BEGIN;\n{script}\nPRAGMA user_version = {number};\nCOMMIT;")
+def storable(value: Any) -> Any:
+    """A text as any database keeps it: no NUL, no half of a surrogate pair."""
+    if not isinstance(value, str) or (value.isascii() and "\0" not in value):
+        return value
+    return value.encode("utf-8", "replace").decode().replace("\0", "\ufffd")
 
 
-def migrations(package: str | None = __package__) -> list[str]:
-    """The migrations' SQL, in order."""
-    folder = importlib.resources.files(str(package)) / "migrations"
-    names = sorted(item.name for item in folder.iterdir() if item.name.endswith(".sql"))
-    return [(folder / name).read_text() for name in names]
-
-
-def _plain(row: sqlite3.Row) -> dict[str, Any]:
-    found = dict(row)
-    found["details"] = json.loads(found["details"])
-    return found
+def _plain(row: dict[str, Any]) -> dict[str, Any]:
+    return {**row, "details": json.loads(row["details"])}

@@ -73,7 +73,7 @@ def test_a_tenant_has_one_tier_at_a_time(tmp_path: Path) -> None:
 def test_a_newer_database_is_refused(tmp_path: Path) -> None:
     """Not guessed at."""
     store = KeyStore(tmp_path)
-    store._db.execute("PRAGMA user_version = 99")
+    store._db.run("PRAGMA user_version = 99")
     store.close()
 
     with pytest.raises(Error, match="newer"):

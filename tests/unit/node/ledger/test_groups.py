@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 from hotbed.node.ledger import groups
 from hotbed.node.ledger.store import Store
+from hotbed.node.state.database import Where
 from tests.unit.node.ledger.entries import entry
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
+def store(where: Where) -> Iterator[Store]:
     """An empty ledger."""
-    made = Store(tmp_path / "l.db")
+    made = Store(where)
     yield made
     made.close()
 

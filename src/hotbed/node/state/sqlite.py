@@ -1,0 +1,83 @@
+"""SQLite: a file in WAL mode, one that writes at a time, any number that read meanwhile."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from hotbed.node.state.migrations import pending
+
+
+class SqliteDatabase:
+    """One connection. A file that is new can be read by its owner alone."""
+
+    def __init__(self, path: Path, package: str) -> None:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+        self._db = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+        self._db.row_factory = sqlite3.Row
+        self._db.execute("PRAGMA busy_timeout=10000")
+        try:
+            self._migrate(package)
+        except BaseException:
+            self._db.close()
+            raise
+        self._db.execute("PRAGMA journal_mode=WAL")
+        self._db.execute("PRAGMA synchronous=NORMAL")  # a kill loses nothing; a power cut may lose the last commits
+
+    def run(self, sql: str, values: Sequence[object] = ()) -> int:
+        """Change something; how many rows."""
+        return self._db.execute(sql, tuple(values)).rowcount
+
+    def rows(self, sql: str, values: Sequence[object] = ()) -> list[dict[str, Any]]:
+        """Ask for something."""
+        return [dict(row) for row in self._db.execute(sql, tuple(values))]
+
+    @contextmanager
+    def writing(self, *, alone: bool = False) -> Iterator[None]:
+        """A transaction. On SQLite whoever writes is alone."""
+        self._db.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+        except BaseException:
+            self._db.execute("ROLLBACK")
+            raise
+        self._db.execute("COMMIT")
+
+    def size(self) -> int:
+        """Bytes in use in the file."""
+        (pages,) = self._db.execute("PRAGMA page_count").fetchone()
+        (free,) = self._db.execute("PRAGMA freelist_count").fetchone()
+        (page,) = self._db.execute("PRAGMA page_size").fetchone()
+        return int((pages - free) * page)
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._db.close()
+
+    def _migrate(self, package: str) -> None:
+        """Nothing is written before it is known that the schema is not a newer one's."""
+        (version,) = self._db.execute("PRAGMA user_version").fetchone()
+        for number, script in pending(package, version):
+            with self.writing():
+                (now,) = self._db.execute("PRAGMA user_version").fetchone()
+                if now >= number:
+                    continue  # another process came first
+                for statement in statements(script):
+                    self._db.execute(statement)
+                self._db.execute(f"PRAGMA user_version = {number}")
+
+
+def statements(script: str) -> list[str]:
+    """The statements of a script: `executescript` would commit what it finds open."""
+    found, held = [], ""
+    for line in script.splitlines(keepends=True):
+        held += line
+        if sqlite3.complete_statement(held):
+            found.append(held)
+            held = ""
+    return found

@@ -1,0 +1,37 @@
+"""SQLite's own."""
+
+from __future__ import annotations
+
+import stat
+from pathlib import Path
+
+import pytest
+
+from hotbed.node.state.sqlite import SqliteDatabase, statements
+from tests.unit.node.state.places import SCHEMA
+
+
+def test_a_new_file_is_its_owners_alone(tmp_path: Path) -> None:
+    """Also under a umask that would let everybody read it."""
+    SqliteDatabase(tmp_path / "home" / "x.db", SCHEMA).close()
+
+    assert stat.S_IMODE((tmp_path / "home" / "x.db").stat().st_mode) == 0o600
+    assert stat.S_IMODE((tmp_path / "home").stat().st_mode) == 0o700
+
+
+def test_a_migration_that_fails_leaves_the_version_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Half a migration is none."""
+    scripts = [(1, "CREATE TABLE a (x);"), (2, "CREATE TABLE b (x);\nCREATE TABLE a (x);")]
+    monkeypatch.setattr("hotbed.node.state.sqlite.pending", lambda package, version: scripts[version:])
+    with pytest.raises(Exception, match="already exists"):
+        SqliteDatabase(tmp_path / "x.db", SCHEMA)
+    scripts[1] = (2, "CREATE TABLE b (x);")
+    database = SqliteDatabase(tmp_path / "x.db", SCHEMA)
+
+    assert database.rows("PRAGMA user_version") == [{"user_version": 2}]
+    database.close()
+
+
+def test_a_script_is_taken_apart_at_its_semicolons() -> None:
+    """Those in comments and texts are none."""
+    assert len(statements("-- one; two\nCREATE TABLE a (x);\nINSERT INTO a\nVALUES (';');\n")) == 2
