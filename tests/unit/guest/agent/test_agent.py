@@ -167,8 +167,8 @@ def test_cancel_kills_one_exec_and_no_other(agent: AgentProcess) -> None:
 def test_signal_reaches_the_program(agent: AgentProcess) -> None:
     """As Ctrl-C would."""
     program = (
-        "import signal, sys, time\nprint('up', flush=True)\n"
-        "try:\n    time.sleep(30)\nexcept KeyboardInterrupt:\n    print('caught')"
+        "import os, time\n"
+        "try:\n    os.write(1, b'up\\n')\n    time.sleep(30)\nexcept KeyboardInterrupt:\n    print('caught')"
     )
     name = agent.start_exec("code", program, stream=True)
     header, body, _ = agent.receive()
