@@ -18,6 +18,7 @@ from pathlib import Path
 from hotbed.runtime.base import Limits
 from hotbed.runtime.linux import cgroups
 from hotbed.runtime.linux.cgroups import Layout
+from hotbed.runtime.pulse import Pulse
 
 log = logging.getLogger(__name__)
 
@@ -102,10 +103,11 @@ class Slot:
 class Groups:
     """The pool. `take` and `give_back` are for the event loop; `make`, `close` for before and after it."""
 
-    def __init__(self, layout: Layout, name: str, limits: Limits) -> None:
+    def __init__(self, layout: Layout, name: str, limits: Limits, pulse: Pulse | None = None) -> None:
         self.layout = layout
         self._name = name
         self._limits = limits
+        self._pulse = pulse or Pulse(None)
         self._free: deque[Slot] = deque()
         self._cooling: deque[tuple[float, Slot]] = deque()
         self._closed = False
@@ -140,6 +142,7 @@ class Groups:
         """A slot with these limits; None where there are no groups."""
         if not self.enabled:
             return None
+        self._pulse.beat()
         while not self._free:
             await self.fill()
         slot = self._free.popleft()
@@ -179,6 +182,7 @@ class Groups:
     def close(self) -> None:
         """Remove every group, waiting for the thread. Blocks; idempotent."""
         self._closed = True
+        self._pulse.close()
         self._thread.shutdown(wait=True)
         for slot in (*self._free, *(slot for _, slot in self._cooling)):
             slot.destroy()

@@ -85,6 +85,11 @@ class ForkBox(BoxFiles):
         """The template's process that it was forked from."""
         return self._home
 
+    @property
+    def birth(self) -> asyncio.Future[None]:
+        """Done once it is known to be isolated, or will never be."""
+        return self._born
+
     def is_alive(self) -> bool:
         """Whether it can still be asked for anything."""
         return self.talk.is_open() and not self._gone.done()

@@ -2,11 +2,14 @@
 
 Each template keeps a few with its default limits. A request takes one without waiting for anything; the stock is filled
 again in one batch, once the event loop has had a moment without requests, so that filling does not compete with them.
+Parking costs more CPU than it saves (a spare rehearses before it waits), so none is parked while as many forks are being
+waited for as there are CPUs: measured with 8 clients on two, a rollout took 13.0 ms of CPU with parking, 9.8 without.
 """
 
 from __future__ import annotations
 
 import asyncio
+import os
 from collections import deque
 from collections.abc import Awaitable, Callable
 
@@ -15,6 +18,7 @@ from hotbed.runtime.sandboxes import ForkBox
 
 _QUIET_S = 0.002
 _RETRY_S = 1.0
+_BIRTH_S = 0.1  # what takes longer is the program, not its fork
 
 
 class Spares:
@@ -25,6 +29,8 @@ class Spares:
         self._make = make
         self._stock: deque[ForkBox] = deque()
         self._making = 0
+        self._awaited: set[asyncio.Future[None]] = set()
+        self._enough = len(os.sched_getaffinity(0))
         self._timer: asyncio.TimerHandle | None = None
         self._tasks: set[asyncio.Task[None]] = set()
         self._closed = False
@@ -53,8 +59,21 @@ class Spares:
             delay_s = 0.0
         self._timer = asyncio.get_running_loop().call_later(delay_s, self._refill)
 
+    def wait_for(self, birth: asyncio.Future[None]) -> None:
+        """Somebody waits for this fork now: with enough of them, parking waits too."""
+        self._awaited.add(birth)
+        asyncio.get_running_loop().call_later(_BIRTH_S, self._no_longer, birth)
+        birth.add_done_callback(self._no_longer)
+
+    def _no_longer(self, birth: asyncio.Future[None]) -> None:
+        if birth in self._awaited:
+            self._awaited.discard(birth)
+            self.refill_soon()
+
     def _refill(self) -> None:
         self._timer = None
+        if len(self._awaited) >= self._enough:
+            return
         missing = self.size - len(self._stock) - self._making
         for _ in range(missing):
             self._making += 1

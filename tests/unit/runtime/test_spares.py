@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Awaitable, Callable
+
+import pytest
 
 from hotbed.errors import SandboxFailed
 from hotbed.runtime.spares import Spares
@@ -72,6 +75,38 @@ def test_taking_one_waits_for_nothing_and_has_it_replaced() -> None:
         assert len(spares) == 2 and len(made) == 3
 
     stocked(2, test)
+
+
+def test_nothing_is_parked_while_enough_forks_are_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Under load, a spare would cost what it was to save."""
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1})
+
+    async def test(spares: Spares, made: list[FakeBox]) -> None:
+        births: list[asyncio.Future[None]] = [asyncio.get_running_loop().create_future() for _ in range(2)]
+        for birth in births:
+            spares.wait_for(birth)
+        await spares.wait_parked()
+        assert made == []
+        births[0].set_result(None)
+        await asyncio.sleep(0.02)
+
+        assert len(made) == 2
+
+    stocked(2, test)
+
+
+def test_fork_that_takes_long_is_waited_for_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its program runs; that is no reason to park nothing."""
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0})
+    monkeypatch.setattr("hotbed.runtime.spares._BIRTH_S", 0.01)
+
+    async def test(spares: Spares, made: list[FakeBox]) -> None:
+        spares.wait_for(asyncio.get_running_loop().create_future())
+        await asyncio.sleep(0.05)
+
+        assert len(made) == 1
+
+    stocked(1, test)
 
 
 def test_dead_spare_is_never_handed_out() -> None:

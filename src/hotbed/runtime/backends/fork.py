@@ -25,6 +25,7 @@ from hotbed.runtime.images.store import Hold, Store
 from hotbed.runtime.launching import Launching
 from hotbed.runtime.linux import cgroups
 from hotbed.runtime.planning import View
+from hotbed.runtime.pulse import Pulse
 from hotbed.runtime.replay.pinner import Pinner
 from hotbed.runtime.sandboxes import ForkBox
 from hotbed.runtime.snapshots import LiveFork
@@ -87,7 +88,9 @@ class ForkTemplate:
         self._backend.count(warm=False)
         if request.solo is not None:
             return await self._backend.make_solo(process, limits, request, request.solo)
-        return await self._backend.make_box(process, limits, request, spare=False)
+        box = await self._backend.make_box(process, limits, request, spare=False)
+        self.spares.wait_for(box.birth)
+        return box
 
     async def start(self) -> TemplateProcess:
         """The living process, started if there is none. Raises `TemplateFailed`, `IsolationUnavailable`."""
@@ -162,7 +165,7 @@ class ForkBackend:
         await loop.run_in_executor(None, reaper.sweep, self.settings.run_dir)
         if self.settings.cgroups:
             self._layout = await loop.run_in_executor(None, probe.usable_cgroups, self.run.name, self.launching.pid)
-        self._groups = Groups(self._layout, self.run.name, Limits())
+        self._groups = Groups(self._layout, self.run.name, Limits(), Pulse(cgroups.current(self._layout)))
         await self._groups.fill()
         self._report = probe.report(self._layout)
 

@@ -126,6 +126,14 @@ def occupy_leaf(own: Path, name: str, pids: Iterable[int]) -> Path:
     return leaf
 
 
+def current(layout: Layout) -> Path | None:
+    """The group that this process is in now, in a tree that the layout uses; None where it uses none."""
+    v1, v2 = parse(Path("/proc/self/cgroup").read_text(), Path("/proc/self/mountinfo").read_text())
+    if layout.kind == "v2":
+        return v2
+    return next((v1[name] for name in layout.controllers if name in v1), None)
+
+
 def limit_settings(kind: Kind, controller: str, *, memory_mib: int, pids: int, cpus: float) -> list[tuple[str, str]]:
     """The files to write for one controller, in an order that works from any earlier setting."""
     quota = str(int(cpus * _CPU_PERIOD_US))
