@@ -74,7 +74,7 @@ class ForkBox(BoxFiles):
         self._waited_s = 0.0
         self._was_out_of_memory = False
         self._leaves = False
-        self._born: asyncio.Future[None] = self._loop.create_future()
+        self.birth: asyncio.Future[None] = self._loop.create_future()  # it is isolated, or never will be
         self._gone: asyncio.Future[str] = self._loop.create_future()
         limit = 2 * limits.output_bytes + _BODY_SLACK
         whose = f"sandbox {number}"
@@ -85,11 +85,6 @@ class ForkBox(BoxFiles):
         """The template's process that it was forked from."""
         return self._home
 
-    @property
-    def birth(self) -> asyncio.Future[None]:
-        """Done once it is known to be isolated, or will never be."""
-        return self._born
-
     def is_alive(self) -> bool:
         """Whether it can still be asked for anything."""
         return self.talk.is_open() and not self._gone.done()
@@ -97,17 +92,17 @@ class ForkBox(BoxFiles):
     async def ready(self) -> None:
         """Wait until it is isolated and answers; sets `fork_time_ms`. Raises `SandboxFailed`."""
         self.talk.check_open()
-        if not self._born.done():
+        if not self.birth.done():
             self.talk.post({"op": "hello"})
             try:
-                await asyncio.wait_for(asyncio.shield(self._born), _QUICK_S)
+                await asyncio.wait_for(asyncio.shield(self.birth), _QUICK_S)
             except asyncio.TimeoutError:
                 self.talk.fail(SandboxFailed(f"sandbox {self.id} was not ready after {_QUICK_S:.0f} s"))
                 self.talk.check_open()
 
     def is_born(self) -> bool:
         """Whether it has told that it is isolated."""
-        return self._born.done() and self.is_alive()
+        return self.birth.done() and self.is_alive()
 
     async def exec(
         self, request: ExecRequest, on_output: OnOutput | None = None, on_start: OnStart | None = None
@@ -252,7 +247,7 @@ class ForkBox(BoxFiles):
         self.usage = ended
         self.talk.hear_out()
         self._was_out_of_memory = self.slot is not None and self.slot.was_out_of_memory()
-        if ended.status is None and not self._born.done() and self.talk.is_open():
+        if ended.status is None and not self.birth.done() and self.talk.is_open():
             self.talk.fail(SandboxFailed(ended.reason))
         self.talk.end(ended.reason)
         if not self._gone.done():
@@ -276,8 +271,8 @@ class ForkBox(BoxFiles):
 
     def _be_born(self, header: Header) -> None:
         """Whatever it has said, it is isolated; perhaps it has also said since when."""
-        if not self._born.done():
-            self._born.set_result(None)
+        if not self.birth.done():
+            self.birth.set_result(None)
         ready_ns = header.get("ready_ns")
         if type(ready_ns) is int and self.fork_time_ms == 0.0:
             self.fork_time_ms = min(max(0.001, (ready_ns - self.asked_ns) / 1e6), 60_000.0)
@@ -289,9 +284,9 @@ class ForkBox(BoxFiles):
             self._be_born(header)
 
     def _on_talk_end(self, reason: str) -> None:
-        if not self._born.done():
-            self._born.set_exception(self.talk.failure or SandboxGone(reason))
-            self._born.exception()  # retrieved here too, for nobody may be waiting
+        if not self.birth.done():
+            self.birth.set_exception(self.talk.failure or SandboxGone(reason))
+            self.birth.exception()  # retrieved here too, for nobody may be waiting
         if self._leaves:
             self._loop.call_later(_LEAVE_S, self._home.kill_box, self.id)
         else:
