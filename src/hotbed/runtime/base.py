@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import re
 import socket
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal, Protocol
 
@@ -300,6 +300,10 @@ class Box(Protocol):
         """How long its processes were runnable without a CPU since last asked; 0.0 where that cannot be known."""
         ...
 
+    def cpu_s(self) -> float:
+        """CPU time that its processes took, known once it has ended; 0.0 where it cannot be known."""
+        ...
+
     async def kill(self) -> None:
         """End it and everything in it. Idempotent; returns when nothing of it is left."""
         ...
@@ -344,8 +348,3 @@ class Backend(Protocol):
     def stats(self) -> Mapping[str, Any]:
         """Counts and depths, for metrics and leak checks."""
         ...
-
-
-def normal_argv(commands: Sequence[Sequence[str]]) -> tuple[tuple[str, ...], ...]:
-    """Argument lists as the frozen form that `ExecRequest` holds."""
-    return tuple(tuple(argv) for argv in commands)

@@ -76,8 +76,7 @@ class ForkBox(BoxFiles):
         self._leaves = False
         self.birth: asyncio.Future[None] = self._loop.create_future()  # it is isolated, or never will be
         self._gone: asyncio.Future[str] = self._loop.create_future()
-        limit = 2 * limits.output_bytes + _BODY_SLACK
-        whose = f"sandbox {number}"
+        limit, whose = 2 * limits.output_bytes + _BODY_SLACK, f"sandbox {number}"
         self.talk = Conversation(whose, sock, body_limit=limit, on_notice=self._on_notice, on_end=self._on_talk_end)
 
     @property
@@ -223,6 +222,10 @@ class ForkBox(BoxFiles):
         if self._gone.done() or self.slot is None:
             return self._was_out_of_memory
         return self.slot.was_out_of_memory()
+
+    def cpu_s(self) -> float:
+        """CPU time of all its processes, as its template reaped them."""
+        return self.usage.cpu_us / 1e6 if self.usage is not None else 0.0
 
     def waited_s(self) -> float:
         """How long its processes were runnable without a CPU since last asked."""

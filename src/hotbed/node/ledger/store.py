@@ -94,6 +94,12 @@ class Store:
         """What a query of a read model answers, whole."""
         return self._db.rows(sql, values)
 
+    def change(self, changes: Iterable[tuple[str, Sequence[object]]]) -> None:
+        """Statements with their values, in one transaction."""
+        with self._db.writing():
+            for sql, values in changes:
+                self._db.run(sql, values)
+
     def get(self, rollout_id: str) -> dict[str, Any]:
         """One row, by id or by a prefix of it that no other row has."""
         sql = "SELECT * FROM rollouts WHERE id >= ? AND id < ? LIMIT 2"
@@ -109,24 +115,6 @@ class Store:
         """What happened in one sandbox up to a row, oldest first."""
         sql = "SELECT * FROM rollouts WHERE sandbox_id = ? AND seq <= ? ORDER BY seq"
         return [_plain(row) for row in self._db.rows(sql, (sandbox_id, upto_seq))]
-
-    def usage(self, *, tenant: str, since: float, until: float) -> dict[str, float]:
-        """What one tenant used in a span of time."""
-        sql = (
-            "SELECT kind, count(*) AS count, coalesce(sum(exec_ms), 0) AS ms, "
-            "coalesce(sum(stdout_total + stderr_total), 0) AS bytes FROM rollouts "
-            "WHERE tenant = ? AND at >= ? AND at < ? GROUP BY kind"
-        )
-        rows = self._db.rows(sql, (tenant, since, until))
-        counts = {f"{row['kind']}s": row["count"] for row in rows}
-        return {
-            "sandboxes": counts.get("creates", 0),
-            "rollouts": counts.get("rollouts", 0),
-            "execs": counts.get("execs", 0),
-            "grades": counts.get("grades", 0),
-            "exec_seconds": round(sum(row["ms"] for row in rows) / 1e3, 3),
-            "output_bytes": int(sum(row["bytes"] for row in rows)),
-        }
 
     def count(self) -> int:
         """How many rows there are."""

@@ -96,20 +96,6 @@ def test_age_and_size_remove_rows_and_their_blobs(where: Where) -> None:
     store.close()
 
 
-def test_usage_is_one_tenants_in_one_span(where: Where) -> None:
-    """By kind, in seconds and bytes."""
-    store = Store(where)
-    known = {"tenant": "acme", "kind": "rollout", "exec_ms": 500.0, "stdout_total": 3, "stderr_total": 1}
-    store.add([entry(1, at=10.0, **known), entry(2, at=20.0, **known), entry(3, at=99.0, **known)])
-    store.add([entry(4, at=10.0, **{**known, "tenant": "bob"}), entry(5, at=11.0, tenant="acme", kind="create")])
-
-    used = store.usage(tenant="acme", since=0.0, until=50.0)
-
-    assert (used["rollouts"], used["sandboxes"], used["execs"], used["exec_seconds"]) == (2, 1, 0, 1.0)
-    assert used["output_bytes"] >= 8
-    store.close()
-
-
 @pytest.mark.parametrize(
     ("known", "index"),
     [
