@@ -150,7 +150,7 @@ class ForkBox(BoxFiles):
         with self.talk.blame(answer):
             outcome = answers.outcome_of(answer[0], answer[1])
         self._be_born(answer[0])
-        self._leaves = request.last and request.seed is None
+        self._leaves = request.last
         return outcome
 
     async def _watch(
