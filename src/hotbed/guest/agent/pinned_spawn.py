@@ -67,7 +67,7 @@ def _begin(work: object) -> None:
 
 
 def spend_a_number(env: Mapping[str, str]) -> None:
-    """In a sandbox that was not parked: use the number that a spare has in others, so that the command's is the same."""
+    """In a sandbox that was not parked: use the number that a spare has in others, for the command to have the same."""
     try:
         spawn.spawn(["/dev/null"], env, ())
     except OSError:

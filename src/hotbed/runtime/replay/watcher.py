@@ -9,6 +9,7 @@ from typing import Protocol
 
 OnEvents = Callable[[int], object]
 
+
 class Watching(Protocol):
     """Watch a descriptor, and let go of it."""
 

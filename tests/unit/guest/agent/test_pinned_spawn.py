@@ -13,7 +13,7 @@ import pytest
 from hotbed.guest import kernel
 from hotbed.guest.agent import pinned_spawn
 from hotbed.guest.agent.pinning import NotPinned, Pinning
-from tests.unit.runtime.replay.supervised import SEED, Supervised, supervised
+from tests.unit.runtime.replay.supervised import SEED, supervised
 
 DRAW = ("/bin/sh", "-c", "od -An -tx1 -N8 /dev/urandom")
 
