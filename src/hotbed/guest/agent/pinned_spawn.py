@@ -13,7 +13,7 @@ import errno
 import os
 import socket
 import time
-from typing import List, Mapping, Sequence
+from typing import Callable, List, Mapping, Sequence
 
 from . import spawn
 from .pinning import Pinning
@@ -56,10 +56,10 @@ def start(
     return started[0]
 
 
-def _begin(work: object) -> None:
+def _begin(work: Callable[[], None]) -> None:
     before = _thread.stack_size(_STACK_BYTES)
     try:
-        _thread.start_new_thread(work, ())  # type: ignore[arg-type]  # a function without arguments
+        _thread.start_new_thread(work, ())
     except RuntimeError:  # all that it says when there may be no further thread
         raise OSError(errno.EAGAIN, os.strerror(errno.EAGAIN)) from None
     finally:
