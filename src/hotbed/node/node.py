@@ -24,6 +24,7 @@ from hotbed.node.counters import counted
 from hotbed.node.grading.groups import Graders
 from hotbed.node.held import HeldBox
 from hotbed.node.housekeeping import Housekeeping
+from hotbed.node.keys.audit import AuditLog
 from hotbed.node.leases import Lease, Leases, claim_of, tenant_id
 from hotbed.node.ledger.entry import Entry
 from hotbed.node.ledger.ledger import Ledger
@@ -66,6 +67,7 @@ class Node:
         self._idle = asyncio.Event()
         self._idle.set()
         self.stats = Stats()
+        self.audit: AuditLog | None = None  # what a server for others keeps
         self.meter = Meter()
         self._hold = partial(HeldBox, nursery=self.nursery, live=self.live, meter=self.meter)
         self.housekeeping = Housekeeping(self)

@@ -68,6 +68,16 @@ NOTES: Mapping[str, Note] = {
     "health": Note(summary="Whether the node is there, and how busy."),
     "capabilities": Note(summary="What this host allows, in the words of `hotbed doctor`."),
     "stats": Note(summary="Counters and histograms of node and backend."),
+    "metrics": Note(summary="What the node counts, in Prometheus' text.", gives="text/plain"),
+    "usage": Note(
+        summary="What tenants used in the hours that a span of time touches, 30 days unless given.",
+        query=(
+            Parameter(name="since", says="an RFC 3339 time"),
+            Parameter(name="until", says="an RFC 3339 time, now unless given"),
+        ),
+        errors=("not_supported",),
+    ),
+    "audit": Note(summary="What admins did, newest first.", query=PAGE, errors=("not_supported",)),
     "openapi": Note(summary="The OpenAPI 3.1 document of these operations."),
     "hold_lease": Note(
         summary="Hold a lease for as long as this answer lasts.", gives=NDJSON, lines=(health.LeaseGranted,)
