@@ -61,6 +61,7 @@ class Settings:
     ledger: bool = True
     ledger_days: float = 30.0
     ledger_mib: int = 4096
+    dashboard: bool = True
     warm: tuple[str, ...] = ("python",)
     log_level: LogLevel = "info"
     log_file: str = ""
