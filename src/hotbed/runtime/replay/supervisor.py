@@ -67,10 +67,10 @@ class Supervisor:
         self._pins[message["id"]] = Pin(
             message["id"],
             PinRequest.from_wire(message),
-            socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET, 0, channel),
+            socket.socket(fileno=channel),
             writer=self._memory,
             patch=self._patch,
-            watcher=self._watcher,
+            watching=self._watcher,
             on_change=self._changed,
         )
 
