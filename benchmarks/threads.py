@@ -18,6 +18,7 @@ from hotbed.cli.leavings import look, wait_same
 
 ALIVE = 1000
 _BARE_COUNT = 100
+_SUSTAINED = 150 * 0.0015
 
 
 def run(*, count: int) -> list[Row]:
@@ -88,8 +89,20 @@ def rate_of(action: Callable[[], object], threads: int, seconds: float) -> float
 
 
 def sustained(row: Row, cores: int, name: str = "rollouts per second and core") -> Row:
-    """The rate over cores."""
-    return Row(name=name, value=row.value / cores, unit="/s", bar=150, higher_is_better=True, note=row.note)
+    """The rate over cores, against the same fork: see decision 14 on why 150 a second is 0.225 of it."""
+    assert row.ratio is not None
+    note = f"150 /s where a bare fork takes 1.5 ms; {row.note}"
+    ratio = row.ratio / cores
+    return Row(
+        name=name,
+        value=row.value / cores,
+        unit="/s",
+        ratio=ratio,
+        of="1/bare fork",
+        bar=_SUSTAINED,
+        higher_is_better=True,
+        note=note,
+    )
 
 
 def start(sandbox: Sandbox) -> str | None:

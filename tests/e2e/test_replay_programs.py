@@ -163,6 +163,17 @@ def test_a_parked_sandbox_a_fresh_one_and_a_later_template_make_no_difference(be
     assert parked == fresh == later
 
 
+def test_a_command_has_the_same_numbers_in_a_parked_sandbox_and_a_fresh_one(bench: Bench) -> None:
+    """A parked one has a spare that a fresh one has not; neither its process number nor its draws tell."""
+    lines = b"echo $$ $PPID; od -An -tx1 -N8 /dev/urandom; sh -c 'echo $$'"
+    request = ExecRequest(kind="command", program=lines, seed=SEED, determinism="rng")
+    parked, fresh = (bench.run(bench.outcome(request, spare=spare)) for spare in (True, False))
+
+    assert parked.stdout == fresh.stdout
+    assert "pid" in parked.pinned
+    assert "pid" in fresh.pinned
+
+
 def test_numpy_and_openssl_of_a_warm_interpreter_are_pinned(bench: Bench) -> None:
     """Their state was made in the template, which every fork shares."""
     pytest.importorskip("numpy")

@@ -103,6 +103,10 @@ class EnvBox:
         """It counts none."""
         return False
 
+    def cpu_s(self) -> float:
+        """It keeps no such account."""
+        return 0.0
+
     def waited_s(self) -> float:
         """It keeps no such account."""
         return 0.0

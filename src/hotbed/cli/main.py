@@ -13,9 +13,9 @@ from collections.abc import Sequence
 
 from hotbed import __version__
 from hotbed.cli.commands import (
+    audit,
     demo,
     doctor,
-    egress,
     env,
     grade,
     keys,
@@ -27,6 +27,7 @@ from hotbed.cli.commands import (
     serve,
     show,
     spec,
+    usage,
 )
 from hotbed.cli.output import Output
 from hotbed.errors import Error, InvalidRequest, IsolationUnavailable
@@ -48,7 +49,7 @@ def make_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"hotbed {__version__}")
     commands = parser.add_subparsers(dest="verb", metavar="COMMAND", required=True)
-    for command in (run, grade, spec, ps, rollouts, egress, show, replay, env, doctor, demo, node, serve, keys):
+    for command in (run, grade, spec, ps, rollouts, show, replay, env, doctor, demo, node, serve, keys, usage, audit):
         made = command.add_parser(commands)
         made.add_argument("--json", action="store_true", help="print data as JSON on standard output")
         made.set_defaults(run=command.run)

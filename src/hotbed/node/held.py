@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import Callable
 
 from hotbed.errors import Error
-from hotbed.node.leases import Lease
+from hotbed.node.leases import Lease, tenant_id
+from hotbed.node.meter import Meter
 from hotbed.node.nursery import Nursery
 from hotbed.node.scheduler import Turn
 from hotbed.runtime.base import Box
@@ -23,10 +25,18 @@ log = logging.getLogger(__name__)
 class HeldBox:
     """A box until it is gone. It is in `live` for as long."""
 
-    __slots__ = ("box", "lease", "on_end", "template", "_ending", "_live", "_nursery", "_turn")
+    __slots__ = ("box", "lease", "on_end", "template", "_ending", "_live", "_meter", "_metered_s", "_nursery", "_turn")
 
     def __init__(
-        self, box: Box, *, turn: Turn, lease: Lease | None, nursery: Nursery, live: set[HeldBox], template: str = ""
+        self,
+        box: Box,
+        *,
+        turn: Turn,
+        lease: Lease | None,
+        nursery: Nursery,
+        live: set[HeldBox],
+        meter: Meter,
+        template: str = "",
     ) -> None:
         self.box = box
         self.lease = lease
@@ -36,12 +46,19 @@ class HeldBox:
         self._live = live
         live.add(self)
         self._nursery = nursery
+        self._meter = meter
+        self._metered_s = time.monotonic()
         self._ending: asyncio.Task[None] | None = None
 
     @property
     def is_ending(self) -> bool:
         """Whether its end has begun."""
         return self._ending is not None
+
+    def metered(self) -> None:
+        """Put the time since this was last asked on its tenant's account."""
+        before, self._metered_s = self._metered_s, time.monotonic()
+        self._meter.of(tenant_id(self.lease)).sandbox_s += self._metered_s - before
 
     def discard(self, reason: str) -> None:
         """Start ending it. Returns at once; idempotent."""
@@ -62,6 +79,8 @@ class HeldBox:
         except Error as error:
             log.error("event=kill_failed box=%d code=%s message=%r", self.box.id, error.code, error.message)
         finally:
+            self.metered()
+            self._meter.of(tenant_id(self.lease)).cpu_s += self.box.cpu_s()
             self._turn.release()
             self._live.discard(self)
             if self.lease is not None:

@@ -14,20 +14,25 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from hotbed.errors import Draining, SandboxGone
 from hotbed.node import plans, records, seeding
 from hotbed.node.capacity import usable_cores
-from hotbed.node.egress import Egress
+from hotbed.node.counters import counted
 from hotbed.node.grading.groups import Graders
 from hotbed.node.held import HeldBox
+from hotbed.node.housekeeping import Housekeeping
+from hotbed.node.keys.audit import AuditLog
 from hotbed.node.leases import Lease, Leases, claim_of, tenant_id
 from hotbed.node.ledger.entry import Entry
 from hotbed.node.ledger.ledger import Ledger
+from hotbed.node.meter import Meter
 from hotbed.node.nursery import Nursery
 from hotbed.node.policy import Policy
 from hotbed.node.pools import Pools
+from hotbed.node.scheduler import Turn
 from hotbed.node.sessions import Session, Sessions
 from hotbed.node.snapshots import Snapshots, SnapshotSettings
 from hotbed.node.stats import Stats
@@ -62,11 +67,13 @@ class Node:
         self._idle = asyncio.Event()
         self._idle.set()
         self.stats = Stats()
+        self.audit: AuditLog | None = None  # what a server for others keeps
+        self.meter = Meter()
+        self._hold = partial(HeldBox, nursery=self.nursery, live=self.live, meter=self.meter)
+        self.housekeeping = Housekeeping(self)
         self.waits = Waits()
         self.admission = policy.admission()
-        self.egress = Egress(policy.egress, backend, self.templates, note=self.note)
         self.pools = Pools(policy.pools, backend, self.templates, nursery=self.nursery, fork=self.fork)
-        self.pools.egress = self.egress.policy
         self.snapshots = Snapshots(SnapshotSettings(ttl_s=policy.ttl_s), backend=backend, nursery=self.nursery)
         self.graders = Graders(
             templates=self.templates,
@@ -84,6 +91,7 @@ class Node:
         self.isolation = self.pools.isolation = str(self.backend.capabilities()["isolation"])
         for name in warm:
             await self.templates.plain(name)
+        self.housekeeping.begin()
         log.info("event=node_started node=%s isolation=%s max=%d", self.id, self.isolation, self.admission.limit)
 
     async def drain(self, *, deadline_s: float) -> None:
@@ -102,6 +110,7 @@ class Node:
         self.discard_all()
         await self.nursery.wait_empty(timeout_s=5.0)
         await self.nursery.cancel_all()
+        self.housekeeping.close()
         await self.backend.close()
         if self.ledger is not None:
             await asyncio.to_thread(self.ledger.close)
@@ -122,24 +131,7 @@ class Node:
 
     def snapshot(self) -> dict[str, Any]:
         """Counters of the node and its backend."""
-        return {
-            "node": {
-                **self.stats.snapshot(),
-                "leases": len(self.leases),
-                "sessions": len(self.sessions),
-                "pools": len(self.pools),
-                "boltz_slots": self.pools.slots.total,
-                "grading": dict(self.graders.counts),
-                "boltz_slots_free": self.pools.slots.free,
-                "running": self.admission.running,
-                "queued": self.admission.queued,
-                "refused": self.admission.refused,
-                "inflight": self.inflight,
-                "background": len(self.nursery),
-            },
-            "backend": dict(self.backend.stats()),
-            "ledger": self.ledger.stats() if self.ledger is not None else None,
-        }
+        return counted(self)
 
     async def fork(
         self,
@@ -154,20 +146,19 @@ class Node:
 
         A tenant at its share waits for something of its own to end; what is kept (not `patient`) is refused instead.
         """
-        claimant, share = claim_of(lease)
-        turn = await self.admission.acquire(claimant, share=share, patient=patient)
+        turn = await self._turn(lease, patient=patient)
         try:
             self.check_open()
             if lease is not None:
                 lease.check()
             if wait is not None:
                 wait.enter("fork")
-            box = self.egress.follow(await template.fork(request), request, template, lease)
+            box = await template.fork(request)
         except BaseException:  # a cancelled fork must give its turn back too
             turn.release()
             raise
         self.stats.counts["forks"] += 1
-        held = HeldBox(box, turn=turn, lease=lease, nursery=self.nursery, live=self.live, template=template.spec.name)
+        held = self._hold(box, turn=turn, lease=lease, template=template.spec.name)
         if lease is not None:
             try:
                 lease.join(held)
@@ -176,6 +167,13 @@ class Node:
                 raise
         return held
 
+    async def _turn(self, lease: Lease | None, *, patient: bool) -> Turn:
+        claimant, share = claim_of(lease)
+        begun = time.perf_counter()
+        turn = await self.admission.acquire(claimant, share=share, patient=patient)
+        self.stats.queue_ms.add((time.perf_counter() - begun) * 1e3)
+        return turn
+
     async def create_sandbox(self, request: CreateSandbox, lease: Lease | None) -> SandboxCreated:
         """Fork a sandbox and keep it."""
         begun = time.perf_counter()
@@ -183,8 +181,7 @@ class Node:
         plans.check_isolation(self.isolation, request.min_isolation)
         request = seeding.completed(request)
         seed = plans.seed_of(request)
-        egress = self.egress.policy(request.egress, request.template, lease)
-        box_plan = plans.box_plan(self.templates.spec(request.template), request, egress)
+        box_plan = plans.box_plan(self.templates.spec(request.template), request)
         template = await self.templates.plain(request.template)
         with self.waits.begin(lease) as wait:
             held = await self._fork_ready(template, box_plan, lease, wait)
@@ -225,7 +222,6 @@ class Node:
             labels=request.labels,
         )
         self.sessions.add(session)
-        self.egress.name(held.box, sandbox_id=session.id)
         self.nursery.start(self._watch(session), name=f"watch-{session.id}")
         return session
 
@@ -246,7 +242,6 @@ class Node:
             box=session.held.box,
             template=session.template,
             seed=request.seed or session.seed,
-            egress=await self.egress.tally(session.held.box),
             total_ms=(time.perf_counter() - begun) * 1e3,
         )
         entry = records.of_exec(request, answer, sandbox_id=session.id, label=session.label, at=time.time())
@@ -278,8 +273,12 @@ class Node:
 
     def note(self, entry: Entry, lease: Lease | None = None) -> None:
         """Keep what happened, and for whom, if this node keeps a ledger."""
+        whose = tenant_id(lease)
+        self.meter.count(whose, entry.kind)
+        if entry.kind == "grade":
+            self.stats.grade_ms.add(entry.total_ms)
         if self.ledger is not None:
-            self.ledger.note(replace(entry, tenant=whose) if (whose := tenant_id(lease)) else entry)
+            self.ledger.note(replace(entry, tenant=whose) if whose else entry)
 
     def discard_all(self) -> None:
         """Start ending every lease and sandbox. Returns at once."""

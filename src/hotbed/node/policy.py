@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
-from hotbed.node.egress import EgressSettings
 from hotbed.node.pools import PoolSettings
 from hotbed.node.scheduler import Admission
 
@@ -23,7 +22,6 @@ class Policy:
     max_templates: int
     home: str = ""
     boltz_slots: int = 0
-    egress: EgressSettings = field(default_factory=EgressSettings)
 
     def admission(self) -> Admission:
         """What hands out its turns."""

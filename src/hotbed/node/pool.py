@@ -81,6 +81,11 @@ class Pool:
         async with self._seats.setdefault(index, asyncio.Lock()):
             return await self._fresh(index, make)
 
+    @property
+    def workers(self) -> tuple[Worker, ...]:
+        """The workers that sit in it now."""
+        return tuple(self._workers.values())
+
     def worker(self, index: int) -> Worker:
         """The worker in a seat. Raises `NotFound`."""
         self.check_open()

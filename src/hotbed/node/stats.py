@@ -40,6 +40,9 @@ class Stats:
         self.outcomes: Counter[str] = Counter()
         self.fork_ms = Histogram()
         self.exec_ms = Histogram()
+        self.grade_ms = Histogram()
+        self.queue_ms = Histogram()
+        self.requests: Counter[tuple[str, int]] = Counter()  # by route and status
         self.rollout_ms = Histogram()
 
     def snapshot(self) -> dict[str, Any]:
@@ -49,5 +52,8 @@ class Stats:
             "outcomes": dict(self.outcomes),
             "fork_ms": self.fork_ms.snapshot(),
             "exec_ms": self.exec_ms.snapshot(),
+            "grade_ms": self.grade_ms.snapshot(),
+            "queue_ms": self.queue_ms.snapshot(),
+            "requests": {f"{route} {status}": count for (route, status), count in self.requests.items()},
             "rollout_ms": self.rollout_ms.snapshot(),
         }

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, replace
-from typing import Any
+from dataclasses import asdict, replace
 
 from hotbed.errors import AtCapacity, Error, InvalidRequest, NotSupported, UnknownTemplate
 from hotbed.runtime.base import Backend, Limits, Template, TemplateSpec
@@ -24,17 +23,6 @@ BUILT_IN: tuple[TemplateSpec, ...] = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TemplateNetwork:
-    """What of a template is about networks, and none of its spec's business: nothing in it is made differently."""
-
-    allowed: bool = True
-    egress: Mapping[str, Any] | None = None
-
-
-ANY_NETWORK = TemplateNetwork()
-
-
 class Templates:
     """Name to spec to warm template."""
 
@@ -45,7 +33,6 @@ class Templates:
         self.built_in = frozenset(self._specs)
         self._plain: dict[str, TemplateSpec] = {}
         self.widths: dict[str, int] = {}  # how many its users expect to have at once; a note, forks need no spares
-        self._networks: dict[str, TemplateNetwork] = {}
         self._digests: dict[str, str] = {}
         self._errors: dict[str, str] = {}
 
@@ -91,13 +78,11 @@ class Templates:
                 hint=f"templates are made of this machine's own system: image {HOST_IMAGE!r}",
             )
         known = self._specs.get(spec.name)
-        network = TemplateNetwork(allowed=request.network, egress=request.egress)
-        if known is not None and (known != spec or self.network(spec.name) != network):
+        if known is not None and known != spec:
             raise InvalidRequest(f"template {spec.name!r} exists with other content", hint="choose another name")
         if known is None and len(self._specs) >= self._limit:
             raise AtCapacity(f"this node keeps {self._limit} templates", hint="raise max_templates")
         self._specs[spec.name] = spec
-        self._networks[spec.name] = network
         try:
             await self.plain(spec.name)
         except Error:
@@ -112,15 +97,10 @@ class Templates:
         if name in self.built_in:
             raise NotSupported(f"template {name!r} is built in", hint="only what was created can be deleted")
         del self._specs[name]
-        self._networks.pop(name, None)
         self._digests.pop(name, None)
         self._errors.pop(name, None)
         if (retire := getattr(self._backend, "retire", None)) is not None:
             await retire(spec)
-
-    def network(self, name: str) -> TemplateNetwork:
-        """Whether sandboxes of a template may have a network, and the policy of those that bring none."""
-        return self._networks.get(name, ANY_NETWORK)
 
     def row(self, name: str) -> TemplateRow:
         """A template as listed."""

@@ -22,7 +22,7 @@ from hotbed.node.leases import Lease
 from hotbed.node.scheduler import Share
 from hotbed.wire.checks import require
 
-SCOPES = ("admin", "run", "grade", "read")
+SCOPES = ("admin", "run", "grade", "read", "metrics")
 TEMPLATE_MARK = "--"  # between a tenant and the name of its template
 _LEAST = {"templates": 0, "requests_per_s": 0, "waiting": 0, "cpus": 0.1, "sandboxes": 2}
 _NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")

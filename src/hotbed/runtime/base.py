@@ -10,11 +10,10 @@ from __future__ import annotations
 import math
 import re
 import socket
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal, Protocol
 
-from hotbed.egress.policy import Policy
 from hotbed.errors import InvalidRequest
 from hotbed.runtime.running import OnStart
 
@@ -117,7 +116,6 @@ class BoxRequest:
 
     A `forkable` one can be copied while an environment runs in it; a `vessel` is one that a copy will be put into. A
     `solo` one is half as large: there is no agent, nothing can be asked of it but its end, and the box is a `Program`.
-    Without `egress` it has no network at all.
     """
 
     limits: Limits | None = None
@@ -129,7 +127,6 @@ class BoxRequest:
     forkable: bool = False
     vessel: bool = False
     solo: Solo | None = None
-    egress: Policy | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -303,6 +300,10 @@ class Box(Protocol):
         """How long its processes were runnable without a CPU since last asked; 0.0 where that cannot be known."""
         ...
 
+    def cpu_s(self) -> float:
+        """CPU time that its processes took, known once it has ended; 0.0 where it cannot be known."""
+        ...
+
     async def kill(self) -> None:
         """End it and everything in it. Idempotent; returns when nothing of it is left."""
         ...
@@ -347,8 +348,3 @@ class Backend(Protocol):
     def stats(self) -> Mapping[str, Any]:
         """Counts and depths, for metrics and leak checks."""
         ...
-
-
-def normal_argv(commands: Sequence[Sequence[str]]) -> tuple[tuple[str, ...], ...]:
-    """Argument lists as the frozen form that `ExecRequest` holds."""
-    return tuple(tuple(argv) for argv in commands)

@@ -36,7 +36,7 @@ def to_frame(request: ExecRequest, name: str, limits: Limits, *, stream: bool) -
         header.update(argv=[list(argv) for argv in request.argv], keep_going=request.keep_going)
     if request.seed is not None:
         header["pin"] = request.determinism
-    elif request.last:
+    if request.last:
         header["last"] = True
     if request.args or request.env:
         header.update(args=list(request.args), env=dict(request.env))

@@ -17,8 +17,8 @@ from pathlib import Path
 
 log = logging.getLogger(__name__)
 
-GAP_S = 0.004
-_GOES_ON_S = 0.1
+GAP_S = 0.005
+_GOES_ON_S = 1.0
 _MYSELF = b"0"
 
 

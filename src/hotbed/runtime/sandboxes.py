@@ -12,7 +12,7 @@ import itertools
 import socket
 import time
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Protocol
 
 from hotbed.errors import SandboxFailed, SandboxGone
 from hotbed.guest.frames import Header
@@ -20,7 +20,6 @@ from hotbed.runtime import answers, execs
 from hotbed.runtime.base import BoxRequest, Determinism, ExecOutcome, ExecRequest, Limits, OnOutput
 from hotbed.runtime.boxfiles import BoxFiles
 from hotbed.runtime.conversations import Answer, Conversation, end_of
-from hotbed.runtime.egress.outlets import Home, Outlet
 from hotbed.runtime.groups import Slot, run_delay_s
 from hotbed.runtime.link import close_all
 from hotbed.runtime.programs import RunningProgram
@@ -36,11 +35,18 @@ _LEAVE_S = 0.05  # for an agent that has given its last answer to end by itself
 _BODY_SLACK = 1 << 20
 
 
+class Home(Protocol):
+    """What a sandbox needs of the template it came from."""
+
+    def kill_box(self, box_id: int) -> None:
+        """Kill its pid 1."""
+        ...
+
+
 class ForkBox(BoxFiles):
     """A sandbox until it ends. Made by `backends/fork.py`, before its process is born."""
 
     isolation = "fork"
-    outlet: Outlet | None = None  # its way out, if it was given one
 
     def __init__(
         self,
@@ -70,8 +76,7 @@ class ForkBox(BoxFiles):
         self._leaves = False
         self.birth: asyncio.Future[None] = self._loop.create_future()  # it is isolated, or never will be
         self._gone: asyncio.Future[str] = self._loop.create_future()
-        limit = 2 * limits.output_bytes + _BODY_SLACK
-        whose = f"sandbox {number}"
+        limit, whose = 2 * limits.output_bytes + _BODY_SLACK, f"sandbox {number}"
         self.talk = Conversation(whose, sock, body_limit=limit, on_notice=self._on_notice, on_end=self._on_talk_end)
 
     @property
@@ -145,7 +150,7 @@ class ForkBox(BoxFiles):
         with self.talk.blame(answer):
             outcome = answers.outcome_of(answer[0], answer[1])
         self._be_born(answer[0])
-        self._leaves = request.last and request.seed is None
+        self._leaves = request.last
         return outcome
 
     async def _watch(
@@ -218,6 +223,10 @@ class ForkBox(BoxFiles):
             return self._was_out_of_memory
         return self.slot.was_out_of_memory()
 
+    def cpu_s(self) -> float:
+        """CPU time of all its processes, as its template reaped them."""
+        return self.usage.cpu_us / 1e6 if self.usage is not None else 0.0
+
     def waited_s(self) -> float:
         """How long its processes were runnable without a CPU since last asked."""
         if self.slot is None or self._gone.done():
@@ -239,8 +248,6 @@ class ForkBox(BoxFiles):
     def on_process_end(self, ended: Ended) -> None:
         """Its template has reaped it, or has itself ended. Called once."""
         self.usage = ended
-        if self.outlet is not None:
-            self.outlet.close()
         self.talk.hear_out()
         self._was_out_of_memory = self.slot is not None and self.slot.was_out_of_memory()
         if ended.status is None and not self.birth.done() and self.talk.is_open():

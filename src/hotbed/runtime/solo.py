@@ -104,6 +104,10 @@ class SoloBox:
         """Whether the kernel has killed something in it for memory."""
         return self._out_of_memory
 
+    def cpu_s(self) -> float:
+        """CPU time of all its processes, as its template reaped them."""
+        return self.usage.cpu_us / 1e6 if self.usage is not None else 0.0
+
     def waited_s(self) -> float:
         """Nobody asks."""
         return 0.0

@@ -8,17 +8,16 @@ from io import BytesIO
 from typing import TYPE_CHECKING, BinaryIO
 
 from hotbed.errors import NodeUnavailable, NotFound, SandboxGone
-from hotbed.sdk import calls, egress_calls
+from hotbed.sdk import calls
 from hotbed.sdk.client import AnyClient
 from hotbed.sdk.connect import alink_of
 from hotbed.sdk.output_lines import OnOutput
-from hotbed.sdk.programs import Determinism, EgressPolicy, Files, Level, Seed, Text
+from hotbed.sdk.programs import Determinism, Files, Level, Seed, Text
 from hotbed.sdk.results import Result
 from hotbed.sdk.sandbox_plan import SandboxPlan, found_entry, sandbox_request
 from hotbed.sdk.streams import opened_source, opened_target
 from hotbed.sdk.transport import Link
-from hotbed.wire.checks import egress_object, require_path
-from hotbed.wire.egress import EgressState
+from hotbed.wire.checks import require_path
 from hotbed.wire.sandboxes import FileAnswer, FileEntry, FileVerb
 
 if TYPE_CHECKING:
@@ -45,7 +44,6 @@ class AsyncSandbox:
         seed: Seed | None = None,
         determinism: Determinism | None = None,
         min_isolation: Level | None = None,
-        egress: EgressPolicy | None = None,
         default_timeout: float = 60.0,
     ) -> None:
         request = sandbox_request(
@@ -58,7 +56,6 @@ class AsyncSandbox:
             seed=seed,
             determinism=determinism,
             min_isolation=min_isolation,
-            egress=egress,
         )
         self._plan = SandboxPlan(request, default_timeout)
         self._client = client
@@ -232,11 +229,6 @@ class AsyncSandbox:
     async def _files(self, operation: FileVerb, path: str) -> FileAnswer:
         link = await self._live()
         return await link.asend(calls.files(self._plan.live_id(), operation, path))
-
-    async def update_egress(self, egress: EgressPolicy) -> EgressState:
-        """Hold it to another network policy from now on; connections that it would not have let go are ended."""
-        link = await self._live()
-        return await link.asend(egress_calls.change_egress(self.id, egress_object(egress)))
 
     async def reset(self) -> None:
         """Throw this fork away and take a pristine one. The id changes."""

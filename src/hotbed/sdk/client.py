@@ -9,11 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from hotbed.sdk import calls, egress_calls
-from hotbed.sdk.programs import EgressPolicy
+from hotbed.sdk import calls
 from hotbed.sdk.transport import Link
-from hotbed.wire.checks import egress_object, require
-from hotbed.wire.egress import EgressList
+from hotbed.wire.checks import require
 from hotbed.wire.health import Health
 from hotbed.wire.ledger import GroupReplay, ReplayReport, RolloutDetail, RolloutList
 from hotbed.wire.sandboxes import SandboxRow
@@ -29,22 +27,12 @@ def template_request(
     preload: Sequence[str],
     env: Mapping[str, str] | None,
     limits: Mapping[str, float] | None,
-    network: bool,
-    egress: EgressPolicy | None,
 ) -> CreateTemplate:
     """The wire form of a template."""
     require(
         not isinstance(preload, (str, bytes)), f"preload is one string, {preload!r}", 'give names: ["json", "decimal"]'
     )
-    return CreateTemplate(
-        name=name,
-        image=image,
-        preload=tuple(preload),
-        env=dict(env or {}),
-        limits=limits,
-        network=network,
-        egress=egress_object(egress),
-    )
+    return CreateTemplate(name=name, image=image, preload=tuple(preload), env=dict(env or {}), limits=limits)
 
 
 class Client:
@@ -82,13 +70,9 @@ class Client:
         preload: Sequence[str] = (),
         env: Mapping[str, str] | None = None,
         limits: Mapping[str, float] | None = None,
-        network: bool = True,
-        egress: EgressPolicy | None = None,
     ) -> TemplateRow:
-        """Name a template: an image, modules its interpreter has imported, variables, limits, a network policy."""
-        request = template_request(
-            name, image=image, preload=preload, env=env, limits=limits, network=network, egress=egress
-        )
+        """Name a template: an image, modules its interpreter has imported, variables, limits."""
+        request = template_request(name, image=image, preload=preload, env=env, limits=limits)
         return self.link.send(calls.create_template(request))
 
     def sandboxes(self) -> tuple[SandboxRow, ...]:
@@ -101,13 +85,6 @@ class Client:
         `where` narrows by template, status, kind, sandbox_id, group_id or label.
         """
         return self.link.send(calls.list_rollouts(limit=limit, before=before, where=where))
-
-    def egress(self, *, limit: int = 50, before: int | None = None, **where: str) -> EgressList:
-        """What sandboxes tried on the network, newest first, and what was decided.
-
-        `where` narrows by sandbox_id, rollout_id, template, kind, name or verdict.
-        """
-        return self.link.send(egress_calls.list_egress(limit=limit, before=before, where=where))
 
     def rollout(self, rollout_id: str) -> RolloutDetail:
         """One line of the ledger with its request and output. Any beginning of an id that is unique will do."""
@@ -170,13 +147,9 @@ class AsyncClient:
         preload: Sequence[str] = (),
         env: Mapping[str, str] | None = None,
         limits: Mapping[str, float] | None = None,
-        network: bool = True,
-        egress: EgressPolicy | None = None,
     ) -> TemplateRow:
-        """Name a template: an image, modules its interpreter has imported, variables, limits, a network policy."""
-        request = template_request(
-            name, image=image, preload=preload, env=env, limits=limits, network=network, egress=egress
-        )
+        """Name a template: an image, modules its interpreter has imported, variables, limits."""
+        request = template_request(name, image=image, preload=preload, env=env, limits=limits)
         return await self.link.asend(calls.create_template(request))
 
     async def sandboxes(self) -> tuple[SandboxRow, ...]:
@@ -189,10 +162,6 @@ class AsyncClient:
         `where` narrows by template, status, kind, sandbox_id, group_id or label.
         """
         return await self.link.asend(calls.list_rollouts(limit=limit, before=before, where=where))
-
-    async def egress(self, *, limit: int = 50, before: int | None = None, **where: str) -> EgressList:
-        """What sandboxes tried on the network, newest first, and what was decided."""
-        return await self.link.asend(egress_calls.list_egress(limit=limit, before=before, where=where))
 
     async def rollout(self, rollout_id: str) -> RolloutDetail:
         """One line of the ledger with its request and output. Any beginning of an id that is unique will do."""

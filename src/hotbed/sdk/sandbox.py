@@ -9,17 +9,16 @@ from io import BytesIO
 from typing import BinaryIO
 
 from hotbed.errors import NodeUnavailable, NotFound, SandboxGone
-from hotbed.sdk import calls, egress_calls
+from hotbed.sdk import calls
 from hotbed.sdk.client import AnyClient
 from hotbed.sdk.connect import link_of
 from hotbed.sdk.output_lines import OnOutput
-from hotbed.sdk.programs import Determinism, EgressPolicy, Files, Level, Seed, Text
+from hotbed.sdk.programs import Determinism, Files, Level, Seed, Text
 from hotbed.sdk.results import Result
 from hotbed.sdk.sandbox_plan import SandboxPlan, found_entry, sandbox_request
 from hotbed.sdk.streams import opened_source, opened_target
 from hotbed.sdk.transport import Link
-from hotbed.wire.checks import egress_object, require_path
-from hotbed.wire.egress import EgressState
+from hotbed.wire.checks import require_path
 from hotbed.wire.sandboxes import FileAnswer, FileEntry, FileVerb
 
 
@@ -43,7 +42,6 @@ class Sandbox:
         seed: Seed | None = None,
         determinism: Determinism | None = None,
         min_isolation: Level | None = None,
-        egress: EgressPolicy | None = None,
         default_timeout: float = 60.0,
     ) -> None:
         request = sandbox_request(
@@ -56,7 +54,6 @@ class Sandbox:
             seed=seed,
             determinism=determinism,
             min_isolation=min_isolation,
-            egress=egress,
         )
         self._plan = SandboxPlan(request, default_timeout)
         self._client = client
@@ -224,10 +221,6 @@ class Sandbox:
     def _files(self, operation: FileVerb, path: str) -> FileAnswer:
         link = self._live()
         return link.send(calls.files(self._plan.live_id(), operation, path))
-
-    def update_egress(self, egress: EgressPolicy) -> EgressState:
-        """Hold it to another network policy from now on; connections that it would not have let go are ended."""
-        return self._live().send(egress_calls.change_egress(self.id, egress_object(egress)))
 
     def reset(self) -> None:
         """Throw this fork away and take a pristine one. The id changes."""

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from hotbed.errors import NotFound, SandboxGone
-from hotbed.sdk.programs import Determinism, EgressPolicy, Level, Seed, exec_request
-from hotbed.wire.checks import egress_object, require, require_positive, seed_text
+from hotbed.sdk.programs import Determinism, Level, Seed, exec_request
+from hotbed.wire.checks import require, require_positive, seed_text
 from hotbed.wire.execs import ExecRequest
 from hotbed.wire.sandboxes import CreateSandbox, FileAnswer, FileEntry, SandboxCreated, SandboxRow
 
@@ -24,7 +24,6 @@ def sandbox_request(
     seed: Seed | None,
     determinism: Determinism | None,
     min_isolation: Level | None,
-    egress: EgressPolicy | None,
 ) -> CreateSandbox:
     """The wire form of a new sandbox."""
     require(isinstance(template, str), f"template must be a name, not {template!r}", "built-in: python, python-numpy")
@@ -38,7 +37,6 @@ def sandbox_request(
         seed=None if seed is None else seed_text(seed),
         determinism=determinism,
         min_isolation=min_isolation,
-        egress=egress_object(egress),
     )
 
 

@@ -23,7 +23,9 @@ from hotbed.wire.routes import Route
 _SCOPES: Mapping[str, tuple[str, ...]] = {
     routes.GRADE.name: ("grade",),
     routes.HOLD_LEASE.name: ("run", "grade", "read"),
-    routes.STATS.name: ("admin",),
+    routes.STATS.name: ("metrics",),
+    routes.METRICS.name: ("metrics",),
+    routes.AUDIT.name: ("admin",),
     routes.CAPABILITIES.name: ("run", "grade", "read"),
     routes.HEALTH.name: ("run", "grade", "read"),
     routes.OPENAPI.name: ("run", "grade", "read"),

@@ -14,14 +14,15 @@ from hotbed.node.keys.keyring import Keyring
 from hotbed.node.node import Node
 from hotbed.node.tenants import Tenants
 from hotbed.server.admission import admit
+from hotbed.server.audit import audited
 from hotbed.server.door import Door
 from hotbed.server.errors import error_response
 from hotbed.server.operation import Handler, Operation, drain
 from hotbed.server.published import json_object, refusing
 from hotbed.server.routes import (
+    accounts,
     catalog,
     daemon,
-    egress,
     execs,
     files,
     grading,
@@ -41,9 +42,6 @@ from hotbed.wire.routes import Route
 HANDLERS: tuple[tuple[Route, Handler], ...] = (
     (routes.ROLLOUT, execs.rollout),
     (routes.EXEC, execs.run_in_sandbox),
-    (routes.GET_EGRESS, egress.get),
-    (routes.CHANGE_EGRESS, egress.change),
-    (routes.LIST_EGRESS, egress.listing),
     (routes.GRADE, grading.grade),
     (routes.LIST_ROLLOUTS, ledger.listing),
     (routes.SHOW_ROLLOUT, ledger.show),
@@ -78,6 +76,9 @@ HANDLERS: tuple[tuple[Route, Handler], ...] = (
     (routes.HEALTH, nodes.health),
     (routes.CAPABILITIES, nodes.capabilities),
     (routes.STATS, nodes.stats),
+    (routes.METRICS, nodes.metrics),
+    (routes.USAGE, accounts.usage),
+    (routes.AUDIT, accounts.audit),
     (routes.OPENAPI, nodes.openapi),
     (routes.HOLD_LEASE, leases.hold),
 )
@@ -88,11 +89,11 @@ def make_app(node: Node) -> ASGIApp:
     """The application of one node. The node is started and closed by who made it."""
     by_path: dict[str, dict[str, Operation]] = {}
     for route, handler in HANDLERS:
-        operation = Operation(route, handler, node, admit=admit, watched=route.name in WATCHED)
+        operation = Operation(route, audited(route, handler), node, admit=admit, watched=route.name in WATCHED)
         by_path.setdefault(route.path, {})[route.method] = operation
     published = partial(Operation, node=node, admit=admit_published, decode=json_object)
     for route, handler, watched in daemon.HANDLERS:
-        operation = published(route, handler, watched=watched, refuse=daemon.refuse)
+        operation = published(route, audited(route, handler), watched=watched, refuse=daemon.refuse)
         by_path.setdefault(route.path, {})[route.method] = operation
     return router(by_path, default=unknown_path)
 
@@ -103,7 +104,7 @@ def make_gateway(node: Node, own: ASGIApp) -> ASGIApp:
     by_path: dict[str, dict[str, Operation]] = {}
     published = partial(Operation, node=node, admit=admit_published, decode=json_object)
     for route, handler, watched in (*gateways.HANDLERS, *catalog.HANDLERS):
-        operation = published(route, handler, watched=watched, refuse=refuse)
+        operation = published(route, audited(route, handler), watched=watched, refuse=refuse)
         by_path.setdefault(route.path, {})[route.method] = operation
     return router(by_path, default=own)
 

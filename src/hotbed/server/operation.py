@@ -23,6 +23,7 @@ from hotbed.node.node import Node
 from hotbed.node.tenants import Caller, Tenant
 from hotbed.server.connection import Gone, until_hung_up
 from hotbed.server.errors import error_response
+from hotbed.server.tally import Tally
 from hotbed.wire.routes import LEASE_HEADER, Route
 
 BODY_LIMIT = 64 << 20
@@ -95,16 +96,25 @@ class Operation:
         self._decode = decode
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        request = Request(scope, receive)
+        tally = Tally(receive, send)
+        request = Request(scope, tally.receive)
         caller = scope.get(CALLER)
         try:
             response = await self._respond(request, caller)
         except (Gone, ClientDisconnect):
-            return
+            return self._count(tally, caller)
         except Exception as failure:  # noqa: BLE001  the request boundary: every failure becomes an answer
             response = self._refuse(failure, caller)
             await drain(request)
-        await response(scope, receive, send)
+        try:
+            await response(scope, tally.receive, tally.send)
+        finally:
+            self._count(tally, caller)
+
+    def _count(self, tally: Tally, caller: Caller | None) -> None:
+        self._node.stats.requests[self.route.name, tally.status] += 1
+        whose = caller.tenant.id if caller is not None else ""
+        self._node.meter.moved(whose, received=tally.received, sent=tally.sent)
 
     async def _respond(self, request: Request, caller: Caller | None) -> Response:
         lease = self._node.leases.get(request.headers.get(LEASE_HEADER))

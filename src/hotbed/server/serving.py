@@ -26,7 +26,11 @@ from typing import Any
 import uvicorn
 from starlette.types import ASGIApp
 
+from hotbed.dashboard.history import History
+from hotbed.dashboard.look import House
+from hotbed.dashboard.visitors import Visitors
 from hotbed.errors import Error, InvalidRequest
+from hotbed.node.keys.audit import Action, AuditLog, local_user
 from hotbed.node.keys.keyring import Keyring
 from hotbed.node.keys.store import KeyStore
 from hotbed.node.lanes import LaneServer
@@ -36,6 +40,7 @@ from hotbed.node.tenants import Tenants, tiers_from
 from hotbed.runtime.base import Backend
 from hotbed.server.app import make_app, make_door
 from hotbed.server.backends import make_backend
+from hotbed.server.beside import Beside
 from hotbed.server.joining import JoinedHttp
 from hotbed.server.listeners import BACKLOG, SocketOwnership, listen
 from hotbed.server.logs import configure_logs
@@ -86,12 +91,15 @@ def owned_socket(path: Path | None, settings: Settings) -> Iterator[SocketOwners
 async def serve(settings: Settings, backend: Backend, ownership: SocketOwnership | None, readiness: Readiness) -> None:
     """Start the node, serve until it is time to stop, drain, close."""
     node = Node(backend, settings.policy(), version=package_version(), ledger=open_ledger(settings))
+    node.audit = open_audit(settings)
     lanes = LaneServer(node.pools, node.nursery)
+    history = History(node)
     try:
         await node.start(warm=settings.warm)
         if settings.lanes_path is not None:
             lanes.listen(settings.lanes_path)
-        served = servers(node, settings, listen(settings))
+        history.start()
+        served = servers(node, settings, listen(settings), history)
         loop = asyncio.get_running_loop()
         serving = loop.create_task(serve_all(served))
         gc.collect()
@@ -102,8 +110,11 @@ async def serve(settings: Settings, backend: Backend, ownership: SocketOwnership
             server.should_exit = True
         await serving
     finally:
+        history.stop()
         lanes.close()
         await node.close()
+        if node.audit is not None:
+            node.audit.close()
 
 
 def open_ledger(settings: Settings) -> Ledger | None:
@@ -112,6 +123,17 @@ def open_ledger(settings: Settings) -> Ledger | None:
         return None
     retention = Retention(days=settings.ledger_days, max_bytes=settings.ledger_mib << 20)
     return Ledger(Path(settings.home), retention=retention, dsn=settings.database)
+
+
+def open_audit(settings: Settings) -> AuditLog | None:
+    """The audit log of a node that serves others. Its first line is how it was started."""
+    if not settings.shared and not settings.port:
+        return None
+    audit = AuditLog(Path(settings.home), settings.database)
+    told = {"tiers": dict(settings.tiers), "tls": bool(settings.tls_cert), "insecure": settings.insecure}
+    where = f"{settings.host}:{settings.port}" if settings.port else str(settings.socket_path)
+    audit.note(Action(actor=local_user(), action="server.start", target=where, details=told))
+    return audit
 
 
 def check_exposure(settings: Settings) -> None:
@@ -134,23 +156,30 @@ def open_keyring(settings: Settings) -> Keyring:
 
 
 def servers(
-    node: Node, settings: Settings, listeners: list[socket.socket]
+    node: Node, settings: Settings, listeners: list[socket.socket], history: History
 ) -> list[tuple[uvicorn.Server, socket.socket]]:
     """One server per listener: who comes by the Unix socket is the node's own user, who comes by TCP has to say."""
     own = make_app(node)
     made: list[tuple[uvicorn.Server, socket.socket]] = []
     for listener in listeners:
         if listener.family == socket.AF_UNIX:
-            config = server_config(own)
+            config = server_config(with_pages(own, settings, node=node, history=history))
         else:
-            door = make_door(node, own, open_keyring(settings), Tenants(tiers_from(settings.tiers)))
-            config = server_config(door, ssl_certfile=settings.tls_cert or None, ssl_keyfile=settings.tls_key or None)
+            keyring, tenants = open_keyring(settings), Tenants(tiers_from(settings.tiers))
+            door = make_door(node, own, keyring, tenants)
+            app = with_pages(door, settings, node=node, history=history, keyring=keyring, tenants=tenants)
+            config = server_config(app, ssl_certfile=settings.tls_cert or None, ssl_keyfile=settings.tls_key or None)
         try:
             config.load()
         except OSError as error:  # also what the certificate is not
             raise InvalidRequest(f"TLS cannot be served with {settings.tls_cert}: {error}") from None
         made.append((Server(config), listener))
     return made
+
+
+def with_pages(api: ASGIApp, settings: Settings, *, keyring: Keyring | None = None, **parts: Any) -> ASGIApp:
+    """The same with the dashboard beside it, unless the settings leave that out."""
+    return Beside(api, House(visitors=Visitors(keyring), keyring=keyring, **parts)) if settings.dashboard else api
 
 
 async def serve_all(served: list[tuple[uvicorn.Server, socket.socket]]) -> None:

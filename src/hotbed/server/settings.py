@@ -16,7 +16,6 @@ from typing import Any, Literal, get_args
 
 from hotbed.errors import InvalidRequest
 from hotbed.node.capacity import default_max_sandboxes, usable_cores, usable_memory_mib
-from hotbed.node.egress import EgressSettings
 from hotbed.node.policy import Policy
 from hotbed.node.tenants import tiers_from
 
@@ -59,11 +58,10 @@ class Settings:
     max_templates: int = 32
     boltz_slots: int = 0
     spares: int = 8
-    egress: bool = True
-    egress_tenants: tuple[str, ...] = ()
     ledger: bool = True
     ledger_days: float = 30.0
     ledger_mib: int = 4096
+    dashboard: bool = True
     warm: tuple[str, ...] = ("python",)
     log_level: LogLevel = "info"
     log_file: str = ""
@@ -124,9 +122,6 @@ class Settings:
             max_templates=self.max_templates,
             home=self.home,
             boltz_slots=self.boltz_slots,
-            egress=EgressSettings(
-                enabled=self.egress, tenants=self.egress_tenants, presets=Path(self.home) / "egress-presets"
-            ),
         )
 
 

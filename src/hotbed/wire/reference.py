@@ -61,10 +61,6 @@ FILTERS = tuple(
     Parameter(name=name, says=f"only where {name} is this")
     for name in ("template", "status", "kind", "sandbox_id", "group_id", "label")
 )
-ATTEMPTS = tuple(
-    Parameter(name=name, says=f"only where {name} is this")
-    for name in ("sandbox_id", "rollout_id", "template", "kind", "name", "verdict")
-)
 _EXEC_LINES = (execs.OutputEvent, execs.ResultEvent, execs.ErrorEvent)
 _GRADE_LINES = (grading.GradeLine, grading.GradeDone, execs.ErrorEvent)
 
@@ -72,6 +68,16 @@ NOTES: Mapping[str, Note] = {
     "health": Note(summary="Whether the node is there, and how busy."),
     "capabilities": Note(summary="What this host allows, in the words of `hotbed doctor`."),
     "stats": Note(summary="Counters and histograms of node and backend."),
+    "metrics": Note(summary="What the node counts, in Prometheus' text.", gives="text/plain"),
+    "usage": Note(
+        summary="What tenants used in the hours that a span of time touches, 30 days unless given.",
+        query=(
+            Parameter(name="since", says="an RFC 3339 time"),
+            Parameter(name="until", says="an RFC 3339 time, now unless given"),
+        ),
+        errors=("not_supported",),
+    ),
+    "audit": Note(summary="What admins did, newest first.", query=PAGE, errors=("not_supported",)),
     "openapi": Note(summary="The OpenAPI 3.1 document of these operations."),
     "hold_lease": Note(
         summary="Hold a lease for as long as this answer lasts.", gives=NDJSON, lines=(health.LeaseGranted,)
@@ -100,11 +106,6 @@ NOTES: Mapping[str, Note] = {
         lines=_GRADE_LINES,
         errors=("invalid_spec", "grading_failed", *_FORKS),
     ),
-    "get_egress": Note(summary="What a sandbox may reach on the network."),
-    "change_egress": Note(
-        summary="Hold a living sandbox to another network policy.", errors=("sandbox_failed", "not_supported")
-    ),
-    "list_egress": Note(summary="What sandboxes tried on the network, newest first.", query=(*PAGE, *ATTEMPTS)),
     "list_rollouts": Note(summary="What ran, newest first.", query=(*PAGE, *FILTERS)),
     "show_rollout": Note(
         summary="One rollout with its request and output, by any unique beginning of its id.", errors=_LEDGER

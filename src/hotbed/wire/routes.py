@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
-from hotbed.wire import egress, execs, grading, health, ledger, pools, sandboxes, snapshots, templates
+from hotbed.wire import execs, grading, health, ledger, pools, sandboxes, snapshots, templates, usage
 
 LEASE_HEADER = "x-hotbed-lease"
 API_HEADER = "x-hotbed-api"  # a request with a key says by it that it speaks our API, not the published gateway's
@@ -33,6 +33,9 @@ HEALTH = Route(name="health", method="GET", path="/v1/health", reply=health.Heal
 CAPABILITIES = Route(name="capabilities", method="GET", path="/v1/capabilities")
 STATS = Route(name="stats", method="GET", path="/v1/stats")
 HOLD_LEASE = Route(name="hold_lease", method="GET", path="/v1/leases/hold")
+METRICS = Route(name="metrics", method="GET", path="/metrics")
+USAGE = Route(name="usage", method="GET", path="/v1/usage", reply=usage.UsageReport)
+AUDIT = Route(name="audit", method="GET", path="/v1/audit", reply=usage.AuditPage)
 OPENAPI = Route(name="openapi", method="GET", path="/openapi.json")
 
 CREATE_TEMPLATE = Route(
@@ -72,16 +75,6 @@ ROLLOUT = Route(
     request=execs.RolloutRequest,
     reply=execs.ExecResponse,
 )
-
-GET_EGRESS = Route(name="get_egress", method="GET", path="/v1/sandboxes/{id}/egress", reply=egress.EgressState)
-CHANGE_EGRESS = Route(
-    name="change_egress",
-    method="PUT",
-    path="/v1/sandboxes/{id}/egress",
-    request=egress.ChangeEgress,
-    reply=egress.EgressState,
-)
-LIST_EGRESS = Route(name="list_egress", method="GET", path="/v1/egress", reply=egress.EgressList)
 
 GRADE = Route(name="grade", method="POST", path="/v1/grade", request=grading.GradeRequest)
 LIST_ROLLOUTS = Route(name="list_rollouts", method="GET", path="/v1/rollouts", reply=ledger.RolloutList)
@@ -155,6 +148,9 @@ ROUTES: tuple[Route, ...] = (
     HEALTH,
     CAPABILITIES,
     STATS,
+    METRICS,
+    USAGE,
+    AUDIT,
     OPENAPI,
     HOLD_LEASE,
     CREATE_TEMPLATE,
@@ -166,9 +162,6 @@ ROUTES: tuple[Route, ...] = (
     DELETE_SANDBOX,
     EXEC,
     ROLLOUT,
-    GET_EGRESS,
-    CHANGE_EGRESS,
-    LIST_EGRESS,
     GRADE,
     LIST_ROLLOUTS,
     SHOW_ROLLOUT,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal
 
-from hotbed.wire.checks import require, require_egress, require_path, require_positive, require_seed
+from hotbed.wire.checks import require, require_path, require_positive, require_seed
 from hotbed.wire.execs import Determinism, Isolation
 
 State = Literal["running", "ended"]
@@ -26,11 +26,9 @@ class CreateSandbox:
     seed: str | None = None
     determinism: Determinism | None = None
     min_isolation: Isolation | None = None
-    egress: Mapping[str, Any] | None = None
 
     def __post_init__(self) -> None:
         require(self.template != "", "template is empty", "built-in templates: python, python-numpy")
-        require_egress(self.egress)
         require_positive("ttl_s", self.ttl_s)
         require_positive("idle_ttl_s", self.idle_ttl_s)
         require_seed(self.seed)

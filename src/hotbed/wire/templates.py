@@ -6,28 +6,21 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from hotbed.wire.checks import require, require_egress
+from hotbed.wire.checks import require
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CreateTemplate:
-    """Name a template. The same name and content again is the same template; other content is refused.
-
-    `egress` is what its sandboxes get that bring no policy; without `network` every policy is refused.
-    """
+    """Name a template. The same name and content again is the same template; other content is refused."""
 
     name: str
     image: str = "host"
     preload: tuple[str, ...] = ()
     env: Mapping[str, str] = field(default_factory=dict)
     limits: Mapping[str, float] | None = None
-    network: bool = True
-    egress: Mapping[str, Any] | None = None
 
     def __post_init__(self) -> None:
         require(self.name != "", "name is empty")
-        require_egress(self.egress)
-        require(self.network or self.egress is None, "egress needs a network", "leave egress out, or network at true")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

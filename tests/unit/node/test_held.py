@@ -9,6 +9,7 @@ import pytest
 from hotbed.errors import SandboxFailed
 from hotbed.node.held import HeldBox
 from hotbed.node.leases import Leases
+from hotbed.node.meter import Meter
 from hotbed.node.nursery import Nursery
 from hotbed.node.scheduler import Admission
 
@@ -22,6 +23,10 @@ class SlowBox:
         self.may_end = asyncio.Event()
         self.kills = 0
         self.broken = False
+
+    def cpu_s(self) -> float:
+        """What it took."""
+        return 1.5
 
     async def kill(self) -> None:
         """End, when allowed."""
@@ -40,7 +45,8 @@ def test_a_sandbox_counts_until_it_is_really_gone(broken: bool, caplog: pytest.L
         lease, box, reasons = Leases().open(), SlowBox(), list[str]()
         live: set[HeldBox] = set()
         turn = await admission.acquire("a")
-        held = HeldBox(box, turn=turn, lease=lease, nursery=nursery, live=live)  # type: ignore[arg-type]  # enough of a box
+        meter = Meter()
+        held = HeldBox(box, turn=turn, lease=lease, nursery=nursery, live=live, meter=meter)  # type: ignore[arg-type]  # enough of a box
         lease.join(held)
         held.on_end = reasons.append
         box.broken = broken
@@ -55,6 +61,8 @@ def test_a_sandbox_counts_until_it_is_really_gone(broken: bool, caplog: pytest.L
         box.may_end.set()
         await held.end("third")
         assert (admission.running, len(lease), len(live), box.kills, reasons) == (0, 0, 0, 1, ["done"])
+        assert meter.of("").cpu_s == 1.5
+        assert meter.of("").sandbox_s > 0
 
     asyncio.run(scenario())
     assert ("kill_failed" in caplog.text) == broken

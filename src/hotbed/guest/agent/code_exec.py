@@ -30,7 +30,7 @@ class CodeExec(Exec):
         self._log: Optional[OrderLog] = None
         # The only thing that will ever run here, and somebody else watches its memory (see `quiet`).
         watched = request.stream or box.config.get("limit_data")
-        self._alone = request.last and not box.started and not watched and request.pin is None
+        self._alone = request.last and not box.started and not watched
 
     def launch(self, cwd: str) -> None:
         """Fork first and look after it second: the child inherits less that is new, and both can run at once."""

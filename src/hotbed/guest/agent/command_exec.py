@@ -8,12 +8,11 @@ import resource
 import time
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
-from . import runner, spawn, terminal
+from . import pinned_spawn, runner, spawn, terminal
 from .box import Box
 from .execs import Exec, Fds, close
-from .forking import fork
-from .request import ExecRequest
-from .runner import Work
+from .pinning import NotPinned
+from .request import ExecRequest, Refused
 from .spare import Parking
 from .verdict import decode
 
@@ -35,8 +34,6 @@ class CommandExec(Exec):
 
     def launch(self, cwd: str) -> None:
         """Start the first."""
-        if self.channel is not None and self._start_in_spare(cwd):
-            return
         self.box.open()
         ends, self._fds, pump = self.open()
         self.begin(ends, self.box.marks.next(), pump)
@@ -69,32 +66,15 @@ class CommandExec(Exec):
         if self.terminal is not None:
             env = {**os.environ, "TERM": terminal.TYPE, **self.request.env}
             return spawn.spawn_on(argv, env, self.terminal.path)
+        env = {**os.environ, **self.request.env}
         if self.channel is None:
-            return spawn.spawn(argv, {**os.environ, **self.request.env}, self._fds)
-        work = self._pinned(argv, os.getcwd())
-        pid = fork()
-        if pid == 0:
-            runner.start(work, self._parking.stdio, None, self._fds, self.channel)
-        return pid
-
-    def _pinned(self, argv: List[spawn.Word], cwd: str) -> Work:
-        """A command as the work of a runner, which pins itself before it execs."""
-        return Work(b"", (), self.request.env, cwd, pin=self.request.pin, argv=argv)
-
-    def _start_in_spare(self, cwd: str) -> bool:
-        """Let the spare exec the one command, so that it is the sandbox's first process as in one without a spare."""
-        if len(self._left) > 1 or self.request.stdin or self.request.stdin_open:
-            return False
-        self._step_ns = time.monotonic_ns()
-        ready = self._parking.take(self._pinned(self._left[0], cwd), self.channel)
-        if ready is None:
-            return False
-        self._left.clear()
-        self.hang_up()
-        ready.log.close()
-        self.begin(ready.ends, ready.mark)
-        self.job.follow(ready.pid)
-        return True
+            return spawn.spawn(argv, env, self._fds)
+        if self.box.started == 1 and not self._steps and not self._parking.filled:
+            pinned_spawn.spend_a_number(env)
+        try:
+            return pinned_spawn.start(runner.PINNING, self.channel, self.request.pin or "rng", argv, env, self._fds)
+        except NotPinned as error:
+            raise Refused("failed", f"it could not be pinned: {error}") from None
 
     def _explain(self, argv: List[spawn.Word], error: OSError) -> None:
         """A command that cannot be started is like one that failed: its stderr says why."""

@@ -28,8 +28,9 @@ from . import pinfilter
 
 CHECK_BYTES = 32
 ENTROPY_BYTES = 32
-# Facts: no address space randomization; the interpreter's hash seed was given to it; its C library asks the vDSO first.
-ADDRESSES, HASHES, VDSO = 1, 2, 4
+# Facts: no address space randomization; the interpreter's hash seed was given to it; its C library asks the vDSO first;
+# a thread of the agent says this, and what it starts is what is pinned.
+ADDRESSES, HASHES, VDSO, SPAWNS = 1, 2, 4, 8
 _ASKS_VDSO = (2, 41)  # the first glibc that does
 HELLO = struct.Struct("IB")  # what comes with the listener: the process's own number, and the facts
 _NR_PERSONALITY = 135
@@ -78,18 +79,24 @@ class Pinning:
         if kernel.SUPPORTED and kernel.call(_NR_PERSONALITY, _QUERY) & _NO_RANDOMIZATION:
             self._facts |= ADDRESSES
 
-    def enter(self, channel: socket.socket, level: str) -> bytes:
-        """Pin the calling process; a seed for its generators. Takes ownership of the channel. Raises `NotPinned`."""
+    def enter(self, channel: socket.socket, level: str, *, spawns: bool = False) -> bytes:
+        """Pin the calling thread, and what it starts; a seed for its generators. Raises `NotPinned`.
+
+        Takes ownership of the channel. A process has one thread then, or `spawns`: it will start what is to be pinned.
+        """
         if not kernel.SUPPORTED:
             raise NotPinned("replay is not made for this architecture")
         try:
             with channel:
-                if not self._facts & ADDRESSES:  # what it will exec at least; its own layout stays its template's
+                facts = self._facts
+                if not facts & ADDRESSES:  # what it will exec at least; its own layout stays its template's
                     kernel.call(_NR_PERSONALITY, _NO_RANDOMIZATION)
-                    self._facts |= ADDRESSES
+                    facts |= ADDRESSES
+                if spawns:
+                    facts = facts & ~VDSO | SPAWNS
                 listener = self._filters[level].install()
                 try:
-                    socket.send_fds(channel, [HELLO.pack(os.getpid(), self._facts)], [listener])
+                    socket.send_fds(channel, [HELLO.pack(os.getpid(), facts)], [listener])
                 finally:
                     os.close(listener)
                 draw = os.getrandom(CHECK_BYTES + ENTROPY_BYTES)

@@ -25,7 +25,6 @@ from types import ModuleType, TracebackType
 from typing import Any, Callable, Dict, Mapping, NamedTuple, NoReturn, Optional, Sequence, Type
 
 from .. import forkhooks, kernel
-from . import spawn
 from .child import become
 from .orderlog import OrderLog
 from .pinning import Pinning
@@ -36,7 +35,7 @@ FILENAME = "<code>"
 _STDIO_ONLY = 4  # three, and the one that lists them
 _WRITERS = (io.BufferedWriter, io.BufferedRandom, io.TextIOWrapper)
 _LOST_OUTPUT = 120  # what Python exits with when its last flush fails
-_PINNING = Pinning()
+PINNING = Pinning()
 
 
 # By names of their own, so that a rehearsal can leave these steps out (see `warming`).
@@ -46,7 +45,7 @@ _run_exitfuncs = atexit._run_exitfuncs
 
 
 class Work(NamedTuple):
-    """One program and what it starts with. With a `pin` it gets a channel, and may be a command, by its `argv`."""
+    """One program and what it starts with. With a `pin` it gets a channel."""
 
     source: bytes
     args: Sequence[str] = ()
@@ -54,7 +53,6 @@ class Work(NamedTuple):
     cwd: str = "/"
     entropy: Optional[bytes] = None
     pin: Optional[str] = None
-    argv: Sequence[spawn.Word] = ()
 
 
 def start(
@@ -86,13 +84,10 @@ def run(work: Work, stdio: Stdio, log: Optional[OrderLog], channel: Optional[int
 
 
 def pin(work: Work, channel: int) -> Work:
-    """Make this process reproducible before anything else. A command is exec-ed right away."""
+    """Make this process reproducible before anything else."""
     forkhooks.release()  # what hooks draw is not the program's: a spare may have run them already
     sock = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET, 0, channel)
-    entropy = _PINNING.enter(sock, work.pin or "rng")
-    if work.argv:
-        spawn.replace(work.argv, {**os.environ, **work.env})
-    return work._replace(entropy=entropy)
+    return work._replace(entropy=PINNING.enter(sock, work.pin or "rng"))
 
 
 def prepare(work: Work, stdio: Stdio, log: OrderLog) -> None:

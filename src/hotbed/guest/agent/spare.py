@@ -44,6 +44,11 @@ class Parking:
         self._box = box
         self._spare: Optional[Spare] = None
 
+    @property
+    def filled(self) -> bool:
+        """Whether one waits."""
+        return self._spare is not None
+
     def fill(self, rehearse: Callable[[], None]) -> None:
         """Fork a runner that rehearses and waits. A refused fork is no harm: the exec forks then."""
         try:
@@ -120,7 +125,7 @@ def hand_over(spare: Spare, work: Work, channel: Optional[int] = None) -> bool:
     """Give the spare its work; whether it could be. If not, the spare ends."""
     plain: List[Any] = [work.source, list(work.args), dict(work.env), work.cwd, work.entropy]
     if work.pin is not None:
-        plain += [work.pin, list(work.argv)]
+        plain.append(work.pin)
     data = marshal.dumps(plain)
     data = len(data).to_bytes(8, "big") + data
     try:

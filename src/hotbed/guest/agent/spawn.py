@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import signal
-from typing import Any, Callable, List, Mapping, NoReturn, Sequence, TypeVar, Union
+from typing import Any, Callable, List, Mapping, Sequence, TypeVar, Union
 
 Word = Union[str, bytes]
 Started = TypeVar("Started")
@@ -40,20 +40,6 @@ def _spawn(argv: Sequence[Word], env: Mapping[str, str], actions: Sequence[Any])
     return _first(start, argv, env)
 
 
-def replace(argv: Sequence[Word], env: Mapping[str, str]) -> NoReturn:
-    """Exec `argv` in this process; if that cannot be, say so on stderr and exit, as a shell would."""
-    for number in _IGNORED_BY_PYTHON:
-        signal.signal(number, signal.SIG_DFL)
-    code = NOT_EXECUTABLE
-    try:
-        _first(lambda path: os.execve(path, list(argv), env), argv, env)
-    except OSError as error:
-        os.write(2, explanation(argv, error))
-        code = exit_code_of(error)
-    finally:
-        os._exit(code)
-
-
 def explanation(argv: Sequence[Word], error: OSError) -> bytes:
     """What stderr says about a command that could not be started."""
     text = f"hotbed: cannot run {os.fsdecode(argv[0])[:256]!r}: {error.strerror}\n"
@@ -63,7 +49,10 @@ def explanation(argv: Sequence[Word], error: OSError) -> bytes:
 def _first(start: Callable[[str], Started], argv: Sequence[Word], env: Mapping[str, str]) -> Started:
     """Start the first file of PATH that can be started, as execvp(3) chooses."""
     failure = OSError(errno.ENOENT, os.strerror(errno.ENOENT))
-    for path in candidates(os.fsdecode(argv[0]), env.get("PATH", os.defpath)):
+    paths = candidates(os.fsdecode(argv[0]), env.get("PATH", os.defpath))
+    for path in paths:
+        if len(paths) > 1 and not os.access(path, os.F_OK):  # an attempt costs a process number
+            continue
         try:
             return start(path)
         except OSError as error:

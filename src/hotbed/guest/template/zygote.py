@@ -11,7 +11,6 @@ hundreds of page faults, and every fork would pay them again), give up what no f
 Control channel (SEQPACKET, JSON, descriptors by SCM_RIGHTS), node to template: `fork` with a batch of boxes and, for
 each, its descriptors in order (the agent's socket, then cgroup.procs files); `kill` with a box's id. Template to node:
 `ready` or `broken` once, then `exit` per sandbox when it has been reaped, or `failed` if the fork itself did not work.
-`wire` opens a sandbox's doors to the egress broker, over the descriptor that comes with it (see `wiring`).
 `witness` is answered by a `witness` with the pidfd of a fork that never runs (see `hotbed.runtime.livefork.witness`).
 """
 
@@ -32,7 +31,7 @@ import time
 from typing import Any, Dict, List, NoReturn, Optional, Tuple
 
 from .. import forkhooks, frames, kernel, places
-from . import dressing, filters, heap, isolate, networks, rehearsal, wiring
+from . import dressing, filters, heap, isolate, networks, rehearsal
 
 CONTROL = 3
 MESSAGE_LIMIT = 1 << 16
@@ -117,8 +116,6 @@ class Zygote:
                 del fds[: box["fds"]]
         elif message["op"] == "kill":
             self._kill(message["id"])
-        elif message["op"] == "wire":
-            wiring.serve(self._by_id.get(message["id"]), self._pool.home, message, frames.unpack_fds(ancillary))
         elif message["op"] == "witness":
             self._send({"op": "witness"}, self._fork_witness())
 

@@ -13,10 +13,16 @@ from pathlib import Path
 from typing import Any
 
 from hotbed.errors import InvalidRequest, NotFound
+from hotbed.node.keys.audit import Action, add, local_user
 from hotbed.node.keys.key import Key, digest_of
 from hotbed.node.state.database import open_database, place_of
 
 PEPPER_SIZE = 32
+_INSERT = (
+    "INSERT INTO keys (id, tenant, tier, scopes, label, digest, created_at, expires_at, revoked_at) "
+    "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
+)
+_REVOKE = "UPDATE keys SET revoked_at = ? WHERE id = ? AND revoked_at IS NULL"
 
 
 class KeyStore:
@@ -41,18 +47,17 @@ class KeyStore:
                     f"tenant {key.tenant} is of tier {other.tier} by key {other.id}", hint="revoke that key first"
                 )
         scopes = ",".join(sorted(key.scopes))
-        self._db.run(
-            "INSERT INTO keys (id, tenant, tier, scopes, label, digest, created_at, expires_at, revoked_at) "
-            "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            (
-                *(key.id, key.tenant, key.tier, scopes, key.label, digest_of(secret, self.pepper)),
-                *(key.created_at, key.expires_at, key.revoked_at),
-            ),
-        )
+        row = (key.id, key.tenant, key.tier, scopes, key.label, digest_of(secret, self.pepper))
+        with self._db.writing():
+            self._db.run(_INSERT, (*row, key.created_at, key.expires_at, key.revoked_at))
+            told = {"tenant": key.tenant, "tier": key.tier, "scopes": scopes, "label": key.label}
+            add(self._db, Action(actor=local_user(), action="key.create", target=key.id, details=told))
 
     def revoke(self, key_id: str) -> Key:
         """Make a key useless, at once and for good. Doing it again is no error. Raises `NotFound`."""
-        self._db.run("UPDATE keys SET revoked_at = ? WHERE id = ? AND revoked_at IS NULL", (time.time(), key_id))
+        with self._db.writing():
+            if self._db.run(_REVOKE, (time.time(), key_id)):
+                add(self._db, Action(actor=local_user(), action="key.revoke", target=key_id, details={}))
         for key, _ in self.all():
             if key.id == key_id:
                 return key

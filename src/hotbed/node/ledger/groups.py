@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from hotbed.node.ledger.store import Store
+from hotbed.node.ledger.store import Store, storable
 
 WALKED = 20_000  # lines looked at for one page
 
@@ -74,7 +74,7 @@ def summary(store: Store, group_id: str, *, tenant: str | None = None) -> GroupS
         "SELECT tenant, template, label, status, reward, kind, count(*) AS lines, max(seq) AS last_seq, "
         "min(at - total_ms / 1000) AS begun_at, max(at) AS ended_at FROM rollouts "
         f"WHERE group_id = ? {where} GROUP BY tenant, template, label, status, reward, kind",
-        (group_id, *values),
+        (storable(group_id), *values),
     )
     if not rows:
         return None

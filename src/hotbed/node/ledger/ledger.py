@@ -29,6 +29,7 @@ from hotbed.errors import NodeUnavailable
 from hotbed.node.ledger.entry import Entry
 from hotbed.node.ledger.spool import Spool, records, segments
 from hotbed.node.ledger.store import Store
+from hotbed.node.ledger.usage import UsageRow, keep
 from hotbed.node.state.database import place_of
 
 T = TypeVar("T")
@@ -51,6 +52,14 @@ class Retention:
     max_bytes: int = 4 << 30
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UsageRows:
+    """Sums of a node's run, on their way to the database."""
+
+    run: str
+    rows: tuple[UsageRow, ...]
+
+
 class Ledger:
     """What happened on this node, kept below `home` or in the database of a DSN; the spool is always below `home`."""
 
@@ -61,7 +70,7 @@ class Ledger:
         take_in(home / "spool", self._store)
         self._place = SpoolPlace.make(home / "spool")
         self._spool = Spool(self._place.directory)
-        self._queue: queue.SimpleQueue[tuple[int, Entry] | threading.Event | None] = queue.SimpleQueue()
+        self._queue: queue.SimpleQueue[tuple[int, Entry] | threading.Event | UsageRows | None] = queue.SimpleQueue()
         self._wanted = threading.Event()  # somebody waits for what has queued up
         self._reader = Store(where)
         self._lock = threading.Lock()
@@ -78,6 +87,10 @@ class Ledger:
             self._lose(1, error)
             return
         self._queue.put((segment, entry))
+
+    def keep_usage(self, run: str, rows: list[UsageRow]) -> None:
+        """Keep what was used, soon. What cannot be kept is in the sums that are told next time."""
+        self._queue.put(UsageRows(run=run, rows=tuple(rows)))
 
     def read(self, look: Callable[[Store], T]) -> T:
         """Look something up, with everything noted so far in view. Blocks: call it off the event loop."""
@@ -133,7 +146,10 @@ class Ledger:
             if isinstance(item, threading.Event):
                 self._wanted.clear()
                 return batch, [item], True
-            batch.append(item)
+            if isinstance(item, UsageRows):
+                self._keep(item)
+            else:
+                batch.append(item)
             if len(batch) >= _BATCH or self._queue.empty():
                 return batch, [], True
             item = self._queue.get()
@@ -146,6 +162,12 @@ class Ledger:
             return  # the spool keeps them: the next start takes them in
         for segment, count in Counter(segment for segment, _ in batch).items():
             self._spool.committed(segment, count)
+
+    def _keep(self, usage: UsageRows) -> None:
+        try:
+            keep(self._store, usage.run, usage.rows)
+        except Exception as error:  # noqa: BLE001  the writer thread's boundary, as above
+            log.error("event=usage_write_failed rows=%d error=%r", len(usage.rows), error)
 
     def _add(self, entries: list[Entry]) -> None:
         """Commit; a database that is just being restarted is waited for."""

@@ -13,7 +13,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from hotbed.errors import Error, UnknownRollout
-from hotbed.node.ledger import egress
 from hotbed.node.ledger.entry import Entry
 from hotbed.node.state.database import Where, open_database
 
@@ -44,10 +43,7 @@ class Store:
         """Insert entries in one transaction. One that is there already is left as it is."""
         with self._db.writing():
             for entry in entries:
-                if entry.kind == "egress":
-                    egress.add(self._db, entry)
-                else:
-                    self._db.run(_INSERT, self._row(entry))
+                self._db.run(_INSERT, self._row(entry))
 
     def _row(self, entry: Entry) -> list[Any]:
         hashes = {f"{name}_hash": self._keep(getattr(entry, name)) for name in ("request", "stdout", "stderr")}
@@ -98,6 +94,12 @@ class Store:
         """What a query of a read model answers, whole."""
         return self._db.rows(sql, values)
 
+    def change(self, changes: Iterable[tuple[str, Sequence[object]]]) -> None:
+        """Statements with their values, in one transaction."""
+        with self._db.writing():
+            for sql, values in changes:
+                self._db.run(sql, values)
+
     def get(self, rollout_id: str) -> dict[str, Any]:
         """One row, by id or by a prefix of it that no other row has."""
         sql = "SELECT * FROM rollouts WHERE id >= ? AND id < ? LIMIT 2"
@@ -114,28 +116,6 @@ class Store:
         sql = "SELECT * FROM rollouts WHERE sandbox_id = ? AND seq <= ? ORDER BY seq"
         return [_plain(row) for row in self._db.rows(sql, (sandbox_id, upto_seq))]
 
-    def usage(self, *, tenant: str, since: float, until: float) -> dict[str, float]:
-        """What one tenant used in a span of time."""
-        sql = (
-            "SELECT kind, count(*) AS count, coalesce(sum(exec_ms), 0) AS ms, "
-            "coalesce(sum(stdout_total + stderr_total), 0) AS bytes FROM rollouts "
-            "WHERE tenant = ? AND at >= ? AND at < ? GROUP BY kind"
-        )
-        rows = self._db.rows(sql, (tenant, since, until))
-        counts = {f"{row['kind']}s": row["count"] for row in rows}
-        return {
-            "sandboxes": counts.get("creates", 0),
-            "rollouts": counts.get("rollouts", 0),
-            "execs": counts.get("execs", 0),
-            "grades": counts.get("grades", 0),
-            "exec_seconds": round(sum(row["ms"] for row in rows) / 1e3, 3),
-            "output_bytes": int(sum(row["bytes"] for row in rows)),
-        }
-
-    def attempts(self, *, limit: int, before: int | None, where: Mapping[str, str]) -> list[dict[str, Any]]:
-        """What sandboxes tried on the network, newest first."""
-        return egress.find(self._db, limit=limit, before=before, where=where)
-
     def count(self) -> int:
         """How many rows there are."""
         return int(self._db.rows("SELECT count(*) AS count FROM rollouts")[0]["count"])
@@ -147,10 +127,8 @@ class Store:
     def retain(self, *, newer_than: float, max_bytes: int) -> int:
         """Delete rows older than a time, then the oldest until the size fits; how many went."""
         gone = self._drop("at < ?", newer_than)
-        egress.retain(self._db, newer_than=newer_than)
         while self.size() > max_bytes and (total := self.count()):
             gone += self._drop("seq IN (SELECT seq FROM rollouts ORDER BY seq LIMIT ?)", max(1, total // 10))
-            egress.drop_oldest(self._db)
         return gone
 
     def _drop(self, which: str, value: float) -> int:

@@ -15,6 +15,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -95,6 +96,7 @@ def sweep(directory: Path) -> None:
     """Remove what runs of this user left that no longer run."""
     for home in directory.glob(f"{PREFIX}*-*"):
         pid = home.name.removeprefix(PREFIX).partition("-")[0]
-        if pid.isdigit() and home.lstat().st_uid == os.getuid() and not Path("/proc", pid).exists():
-            kill_marked(f"{home}/")
-            shutil.rmtree(home, ignore_errors=True)
+        with suppress(FileNotFoundError):  # another run came first
+            if pid.isdigit() and home.lstat().st_uid == os.getuid() and not Path("/proc", pid).exists():
+                kill_marked(f"{home}/")
+                shutil.rmtree(home, ignore_errors=True)

@@ -57,6 +57,7 @@ class FakeBox:
         self._on_gone = on_gone
         self._lingering: set[int] = set()
         self._execs = 0
+        self._cpu_us = 0
         self._gone: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         for name in DIRECTORIES:
             os.makedirs(os.path.join(root, name))
@@ -91,6 +92,7 @@ class FakeBox:
         if on_start is not None:
             run.on_start = lambda: on_start(FakeRunning(run))
         outcome = await run_launches(launches, request, run, on_output)
+        self._cpu_us += outcome.cpu_us
         self._check_alive()
         return outcome if request.seed is None else replace(outcome, seed_ack="no-ack")
 
@@ -188,6 +190,10 @@ class FakeBox:
     def ran_out_of_memory(self) -> bool:
         """It counts no memory."""
         return False
+
+    def cpu_s(self) -> float:
+        """What its execs took."""
+        return self._cpu_us / 1e6
 
     def waited_s(self) -> float:
         """It keeps no such account."""

@@ -14,14 +14,12 @@ import socket
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 from hotbed.errors import IsolationUnavailable, TemplateFailed
 from hotbed.runtime import digests, planning, probe, reaper
 from hotbed.runtime.base import BoxRequest, Limits, Solo, TemplateSpec
-from hotbed.runtime.egress.outlets import Outlets
 from hotbed.runtime.groups import Groups, Slot
 from hotbed.runtime.images.store import Hold, Store
 from hotbed.runtime.launching import Launching
@@ -68,12 +66,6 @@ class ForkTemplate:
 
     async def fork(self, request: BoxRequest) -> ForkBox | SoloBox:
         """A new sandbox: a parked one if it fits, else a fork, which may still be on its way when this returns."""
-        box = await self._fork(request)
-        if request.egress is not None and isinstance(box, ForkBox):
-            await self._backend.outlets.attach(box, request.egress)
-        return box
-
-    async def _fork(self, request: BoxRequest) -> ForkBox | SoloBox:
         began = time.monotonic_ns()
         limits = request.limits or self.spec.limits
         if request.use_spare and not request.forkable and limits == self.spec.limits and request.hostname == "sandbox":
@@ -154,7 +146,6 @@ class ForkBackend:
         self.launching = Launching()
         self._pinner = Pinner(self.launching.supervise)
         self.livefork = LiveFork(self.launching.supervise)
-        self.outlets = Outlets(partial(self.launching.supervise, "egress"))
         self.run = reaper.Run.begin(self.settings.run_dir)
         self.images = Store(Path(self.settings.images or self.settings.run_dir + "/hotbed-images"))
         self._groups: Groups | None = None
@@ -190,7 +181,6 @@ class ForkBackend:
             await template.close()
         self._pinner.close()
         self.livefork.close()
-        self.outlets.close()
         loop = asyncio.get_running_loop()
         await loop.run_in_executor(None, self.launching.close)
         if self._groups is not None:
@@ -225,7 +215,6 @@ class ForkBackend:
             "templates": sum(1 for template in templates if template.process is not None),
             "spares": sum(len(template.spares) for template in templates),
             "vessels": sum(len(template.vessels) for template in templates),
-            "outlets": len(self.outlets),
             "forks": sum(self._forks.values()),
             "warm_hits": self._forks["warm"],
             "snapshots": len(self.livefork),

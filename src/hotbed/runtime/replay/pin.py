@@ -22,16 +22,17 @@ from collections.abc import Callable
 from typing import Any
 
 from hotbed.guest import frames
-from hotbed.guest.agent import pinning
+from hotbed.guest.agent import pinned_spawn, pinning
 from hotbed.runtime.linux import notify
 from hotbed.runtime.linux.memory import Memory
 from hotbed.runtime.linux.notify import Call
 from hotbed.runtime.replay import calls
 from hotbed.runtime.replay.answering import Answers
 from hotbed.runtime.replay.exec_patch import ExecPatch
+from hotbed.runtime.replay.processes import identify
 from hotbed.runtime.replay.request import PinRequest
 from hotbed.runtime.replay.streams import Streams
-from hotbed.runtime.replay.watcher import OnEvents, Watching
+from hotbed.runtime.replay.watcher import OnEvents, Watcher
 
 _log = logging.getLogger(__name__)
 
@@ -39,23 +40,34 @@ CHECK_BYTES, ENTROPY_BYTES = pinning.CHECK_BYTES, pinning.ENTROPY_BYTES
 _MESSAGE = 64
 _FDS_ROOM = socket.CMSG_SPACE(4 * 4)
 _FLAGS = socket.MSG_CMSG_CLOEXEC | socket.MSG_DONTWAIT
-_FIRST_PID = 2  # the agent is 1
+_FIRST_PID = 2  # of a program in the warm interpreter: the agent is 1
 _SERVED = ("getrandom", "urandom", "uuid", "boot_id", "machine_id", "at_random", "vdso_getrandom", "prng")
 _GONE = (errno.ESRCH, errno.ENOENT)
 
 
 class Root:
-    """A process that pinned itself, by its listener; its descendants answer to the same one."""
+    """A process that pinned itself, by its listener; its descendants answer to the same one.
 
-    __slots__ = ("begun", "check", "facts", "inside", "listener", "verified")
+    Of a command, it was a thread of the agent that put itself under the filter: the *spawner*. The first that arrives
+    after it is the command.
+    """
 
-    def __init__(self, listener: int, inside: int, facts: int, check: bytes) -> None:
+    __slots__ = ("begun", "check", "facts", "inside", "listener", "met", "name", "spawner", "verified")
+
+    def __init__(self, listener: int, inside: int, facts: int, *, name: str, check: bytes) -> None:
         self.listener = listener
         self.inside = inside
         self.facts = facts
+        self.name = name
         self.check = check
         self.begun = False
+        self.met = False
+        self.spawner = 0
         self.verified = False
+
+    def has_first_number(self) -> bool:
+        """Whether its process number is what the first of its kind has in every sandbox."""
+        return self.met and self.inside == (pinned_spawn.NUMBER if self.facts & pinning.SPAWNS else _FIRST_PID)
 
 
 class Pin:
@@ -69,7 +81,7 @@ class Pin:
         *,
         writer: Memory,
         patch: ExecPatch,
-        watching: Watching,
+        watcher: Watcher,
         on_change: Callable[[Pin], None],
     ) -> None:
         self.id = pin_id
@@ -77,7 +89,7 @@ class Pin:
         self.state = "pending"
         self.ended = False
         self.message = ""
-        self._watching = watching
+        self._watcher = watcher
         self._on_change = on_change
         self._channel: socket.socket | None = channel
         self._roots: list[Root] = []
@@ -90,16 +102,15 @@ class Pin:
 
     def watch(self, fd: int, call: OnEvents, events: int = select.EPOLLIN) -> None:
         """Watch for a part of this rollout: whatever goes wrong there is this rollout's failure."""
-        self._watching.watch(fd, lambda found: self._guard(call, found), events)
+        self._watcher.watch(fd, lambda found: self._guard(call, found), events)
 
     def release(self, fd: int) -> None:
         """Stop watching and close."""
-        self._watching.release(fd)
+        self._watcher.release(fd)
 
     def report(self) -> dict[str, Any]:
         """What the node may know, with all that was said before it asked."""
-        while self._channel is not None and self._hear(self._channel):
-            pass
+        self._hear_all()
         return {
             "id": self.id,
             "state": self.state,
@@ -108,6 +119,10 @@ class Pin:
             "pinned": self._pinned() if self.state == "verified" else [],
             "counts": dict(self._answers.counts),
         }
+
+    def _hear_all(self) -> None:
+        while self._channel is not None and self._hear(self._channel):
+            pass
 
     def fail(self, message: str) -> None:
         """Stop serving it, and say so."""
@@ -154,7 +169,7 @@ class Pin:
             last.verified = True
             self.state = "verified"
             if len(self._roots) == self._expected:
-                self._close_channel()  # before the other end does: that would wake us once more
+                self._close_channel()
                 self._end_if_over()
         elif data and last is not None and last.begun:
             self.fail("the sandbox drew other bytes than the seed implies")
@@ -169,18 +184,20 @@ class Pin:
         return self._streams.fixed(f"check:{number}", CHECK_BYTES + ENTROPY_BYTES)
 
     def _meet(self, listener: int, inside: int, facts: int) -> None:
-        check = self._check_of(len(self._roots)) if self._roots else self._check
-        root = Root(listener, inside, facts, check)
+        number = len(self._roots)
+        root = Root(listener, inside, facts, name=str(number), check=self._check_of(number) if number else self._check)
         self._roots.append(root)
         self._listeners.add(listener)
         notify.stay_on_one_cpu(listener)
-        self._watching.watch(listener, lambda events: self._called(root, events))
+        self._watcher.watch(listener, lambda events: self._called(root, events))
+        if number + 1 == self._expected and self._channel is not None:
+            self._watcher.forget(self._channel.fileno())  # what still comes can wait until somebody wants to know
 
     def _pinned(self) -> list[str]:
         facts = (
             ("aslr", all(root.facts & pinning.ADDRESSES for root in self._roots)),
             ("hash_seed", all(root.facts & pinning.HASHES for root in self._roots)),
-            ("pid", self._roots[0].inside == _FIRST_PID),
+            ("pid", self._roots[0].has_first_number()),
             ("clock", self.level == "full"),
         )
         return [*_SERVED, *(name for name, holds in facts if holds)]
@@ -192,6 +209,7 @@ class Pin:
             else:
                 self._listeners.discard(root.listener)
                 self.release(root.listener)
+                self._hear_all()
                 self._end_if_over()
         except Exception as error:  # noqa: BLE001 (boundary: one rollout's trouble must not end the others')
             self._give_up(error)
@@ -201,8 +219,10 @@ class Pin:
         if call is None:
             return
         try:
-            if root.begun:
+            if root.met:
                 self._answers.answer(root.listener, call)
+            elif root.begun:
+                self._meet_command(root, call)
             else:
                 self._begin(root, call)
         except OSError as error:
@@ -223,6 +243,21 @@ class Pin:
         if call.number != calls.GETRANDOM:
             raise ValueError(f"call {call.number} came before the first draw")
         root.begun = True
-        self._answers.give(call, root.check, patched=bool(root.facts & pinning.VDSO) or self.level == "full")
+        clocks = self.level == "full" and not root.facts & pinning.SPAWNS  # the agent's clock stays real
+        self._answers.give(call, root.check, patched=bool(root.facts & pinning.VDSO) or clocks)
         notify.answer(root.listener, call.id, len(root.check))
-        self._answers.meet(call.tid, root.inside, str(len(self._roots) - 1))  # it goes on meanwhile
+        if root.facts & pinning.SPAWNS:
+            root.spawner = call.tid
+        else:
+            self._answers.meet(call.tid, root.inside, root.name)  # it goes on meanwhile
+            root.met = True
+
+    def _meet_command(self, root: Root, call: Call) -> None:
+        """A call under a filter that nobody but its spawner was under: the command's first, or the spawner waits."""
+        if call.tid == root.spawner:
+            notify.proceed(root.listener, call.id)
+            return
+        found = identify(call.tid)
+        root.inside, root.met = found.inside, True
+        self._answers.meet(found.pid, found.inside, root.name)
+        self._answers.answer(root.listener, call)

@@ -67,10 +67,10 @@ class Supervisor:
         self._pins[message["id"]] = Pin(
             message["id"],
             PinRequest.from_wire(message),
-            socket.socket(fileno=channel),
+            socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET, 0, channel),
             writer=self._memory,
             patch=self._patch,
-            watching=self._watcher,
+            watcher=self._watcher,
             on_change=self._changed,
         )
 

@@ -18,7 +18,7 @@ class Watching(Protocol):
         ...
 
     def release(self, fd: int) -> None:
-        """Stop watching and close."""
+        """Stop watching, if it is watched, and close."""
         ...
 
 
@@ -39,10 +39,14 @@ class Watcher:
         self._calls[fd] = call
         self._poll.register(fd, events)
 
+    def forget(self, fd: int) -> None:
+        """Stop watching, and leave it open. Idempotent."""
+        if self._calls.pop(fd, None) is not None:
+            self._poll.unregister(fd)
+
     def release(self, fd: int) -> None:
-        """Stop watching and close."""
-        self._poll.unregister(fd)
-        del self._calls[fd]
+        """Stop watching, if it is watched, and close."""
+        self.forget(fd)
         self._released.append(fd)
 
     def wait(self, timeout_s: float | None = None) -> None:

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import asyncio
 from datetime import datetime, timedelta, timezone
+from functools import partial
 from typing import Any
 
 from hotbed.errors import InvalidRequest, NotFound, NotSupported, SandboxGone
 from hotbed.node import replays
+from hotbed.node.ledger.usage import NOTHING, totals
 from hotbed.node.node import Node
 from hotbed.node.sessions import Session
 from hotbed.server.operation import Call, Handler
@@ -94,11 +96,11 @@ async def usage(node: Node, call: Call) -> dict[str, Any]:
     since = _moment(call, "from") or until - timedelta(days=USAGE_DAYS)
     require(since <= until, "from is after to")
     tenant = call.tenant.id if call.tenant is not None else ""
-    ledger = replays.ledger_of(node)
-    totals = await asyncio.to_thread(
-        ledger.read, lambda store: store.usage(tenant=tenant, since=since.timestamp(), until=until.timestamp())
-    )
-    return {"from": since.isoformat(), "to": until.isoformat(), "totals": totals}
+    node.housekeeping.keep_usage()
+    asked = partial(totals, since=since.timestamp(), until=until.timestamp(), tenant=tenant)
+    found = await asyncio.to_thread(replays.ledger_of(node).read, asked)
+    used = {name: value for name, value in (found[0] if found else {}).items() if name != "tenant"}
+    return {"from": since.isoformat(), "to": until.isoformat(), "totals": used or NOTHING}
 
 
 def find(node: Node, call: Call) -> Session:

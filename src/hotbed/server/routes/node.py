@@ -41,6 +41,13 @@ async def stats(node: Node, call: Call) -> dict[str, Any]:
     return node.snapshot()
 
 
+async def metrics(node: Node, call: Call) -> Response:
+    """What the node counts, for Prometheus."""
+    from hotbed.server.metrics import CONTENT_TYPE, exposition  # a node that nobody scrapes need not load it
+
+    return Response(exposition(node), headers={"content-type": CONTENT_TYPE})
+
+
 async def openapi(node: Node, call: Call) -> Response:
     """What can be asked of this server, for programs. It is made anew each time: it is asked for once."""
     return Response(msgspec.json.encode(document(node.version)), media_type="application/json")

@@ -118,6 +118,10 @@ class FakeBox:
         """As scripted."""
         return self.oom
 
+    def cpu_s(self) -> float:
+        """It took none."""
+        return 0.0
+
     def waited_s(self) -> float:
         """It always had a CPU."""
         return 0.0

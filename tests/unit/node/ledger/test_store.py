@@ -86,27 +86,13 @@ def test_history_is_one_sandbox_in_order(where: Where) -> None:
 def test_age_and_size_remove_rows_and_their_blobs(where: Where) -> None:
     """The ledger does not grow without bound, and keeps what others still share."""
     store = Store(where)
-    store.add(entry(number, stdout=b"%d" % number + bytes(range(256)) * 256) for number in range(100))
+    store.add(entry(number, stdout=b"%d" % number + bytes(range(256)) * 64) for number in range(100))
     assert store.retain(newer_than=1050.0, max_bytes=1 << 40) == 50
     before = store.size()
     assert store.retain(newer_than=0, max_bytes=before // 2) > 0
 
     assert store.size() <= before // 2
     assert store.get("rollout_000099")
-    store.close()
-
-
-def test_usage_is_one_tenants_in_one_span(where: Where) -> None:
-    """By kind, in seconds and bytes."""
-    store = Store(where)
-    known = {"tenant": "acme", "kind": "rollout", "exec_ms": 500.0, "stdout_total": 3, "stderr_total": 1}
-    store.add([entry(1, at=10.0, **known), entry(2, at=20.0, **known), entry(3, at=99.0, **known)])
-    store.add([entry(4, at=10.0, **{**known, "tenant": "bob"}), entry(5, at=11.0, tenant="acme", kind="create")])
-
-    used = store.usage(tenant="acme", since=0.0, until=50.0)
-
-    assert (used["rollouts"], used["sandboxes"], used["execs"], used["exec_seconds"]) == (2, 1, 0, 1.0)
-    assert used["output_bytes"] >= 8
     store.close()
 
 

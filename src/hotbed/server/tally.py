@@ -1,0 +1,36 @@
+"""What one request moved and how it was answered, counted on its way through ASGI."""
+
+from __future__ import annotations
+
+from starlette.types import Message, Receive, Send
+
+HUNG_UP = 499  # no status was sent: the client went away first
+
+
+class Tally:
+    """The receive and send of one request, counted."""
+
+    __slots__ = ("received", "sent", "status", "_receive", "_send")
+
+    def __init__(self, receive: Receive, send: Send) -> None:
+        self.received = 0
+        self.sent = 0
+        self.status = HUNG_UP
+        self._receive = receive
+        self._send = send
+
+    async def receive(self) -> Message:
+        """The next message from the client."""
+        message = await self._receive()
+        body = message.get("body")
+        if body:
+            self.received += len(body)
+        return message
+
+    async def send(self, message: Message) -> None:
+        """A message to the client."""
+        if message["type"] == "http.response.start":
+            self.status = message["status"]
+        else:
+            self.sent += len(message.get("body", b""))
+        await self._send(message)

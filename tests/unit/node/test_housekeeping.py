@@ -1,0 +1,62 @@
+"""The chores of a node."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from hotbed.node.ledger.ledger import Ledger
+from hotbed.node.ledger.usage import totals
+from hotbed.runtime.base import BoxRequest
+from hotbed.wire.sandboxes import CreateSandbox
+from tests.unit.node.nodes import running_node
+
+
+def test_a_living_sandbox_is_metered_as_it_goes(tmp_path: Path) -> None:
+    """A node that is killed must not have given a day away; what is told again replaces what was told."""
+
+    async def scenario() -> None:
+        async with running_node() as node:
+            node.ledger = Ledger(tmp_path)
+            await node.create_sandbox(CreateSandbox(template="python"), None)
+            told = []
+            for _ in range(2):
+                await asyncio.sleep(0.002)
+                node.housekeeping.keep_usage()
+                told += node.ledger.read(lambda store: totals(store, since=0, until=2e10))
+            assert [(used["tenant"], used["sandboxes"]) for used in told] == [("", 1), ("", 1)]
+            assert 0 < told[0]["sandbox_s"] <= told[1]["sandbox_s"]
+
+    asyncio.run(scenario())
+
+
+def test_what_nobody_knows_of_is_a_leak_the_second_time(caplog: pytest.LogCaptureFixture) -> None:
+    """One look alone may fall between a fork and its owner."""
+
+    async def scenario() -> None:
+        async with running_node() as node:
+            template = await node.templates.plain("python")
+            lost = await template.fork(BoxRequest())
+            looks = [node.housekeeping.look_for_leaks() for _ in range(3)]
+            await lost.kill()
+            looks += [node.housekeeping.look_for_leaks() for _ in range(2)]
+
+            assert looks == [0, 1, 0, 0, 0]
+            assert node.stats.counts["leaks"] == 1
+
+    asyncio.run(scenario())
+    assert "event=leak sandboxes=1" in caplog.text
+
+
+def test_what_is_held_is_no_leak() -> None:
+    """However often one looks."""
+
+    async def scenario() -> None:
+        async with running_node() as node:
+            await node.create_sandbox(CreateSandbox(template="python"), None)
+
+            assert [node.housekeeping.look_for_leaks() for _ in range(3)] == [0, 0, 0]
+
+    asyncio.run(scenario())
