@@ -25,6 +25,7 @@ Determinism = Literal["none", "rng", "full"]
 HOST_IMAGE = "host"
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,62}")
 ARGUMENT_LIMIT = 128 << 10  # MAX_ARG_STRLEN, include/uapi/linux/binfmts.h
+ARGUMENTS_LIMIT = (8 << 20) // 4 - (64 << 10)  # a quarter of the stack, and room for what each exec has anyway
 EXEC_TIMEOUT_LIMIT_S = 24 * 3600.0
 
 
@@ -175,15 +176,35 @@ class ExecRequest:
             require(bool(self.argv) and all(self.argv), "commands must be a list of non-empty argument lists")
         elif self.kind == "command":
             require(self.program.strip() != b"", "command is empty")
-        for argument in [a.encode(errors="surrogateescape") for argv in self.argv for a in argv] + (
-            [self.program] if self.kind == "command" else []
-        ):
-            require(
-                len(argument) < ARGUMENT_LIMIT,
-                f"an argument of {len(argument)} bytes is over the kernel's limit of {ARGUMENT_LIMIT}",
-                "send it as a file or on stdin",
+        arguments = [a.encode(errors="surrogateescape") for argv in self.argv for a in argv]
+        if self.kind == "command":
+            arguments.append(self.program)
+        for argument in arguments:
+            _check_string(argument, "an argument", "send it as a file or on stdin")
+        if self.kind != "code":
+            self._check_environment(
+                max((sum(len(a) + 9 for a in argv) for argv in self.argv), default=len(self.program))
             )
-            require(b"\0" not in argument, "an argument holds a NUL byte")
+
+    def _check_environment(self, arguments: int) -> None:
+        """What one execve(2) must carry: each string, and all of them together."""
+        total = arguments
+        for name, value in self.env.items():
+            text = f"{name}={value}".encode(errors="surrogateescape")
+            _check_string(text, f"the environment variable {name[:64]}", "send it as a file")
+            total += len(text) + 9
+        require(
+            total < ARGUMENTS_LIMIT,
+            f"arguments and environment of {total} bytes are over the kernel's limit of {ARGUMENTS_LIMIT}",
+            "send them as a file or on stdin",
+        )
+
+
+def _check_string(text: bytes, what: str, hint: str) -> None:
+    """Refuse one that execve(2) would."""
+    size = len(text)
+    require(size < ARGUMENT_LIMIT, f"{what} of {size} bytes is over the kernel's limit of {ARGUMENT_LIMIT}", hint)
+    require(b"\0" not in text, f"{what} holds a NUL byte")
 
 
 def check_path(path: str) -> None:

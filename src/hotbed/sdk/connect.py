@@ -130,6 +130,11 @@ _default: Client | None = None
 def link_of(client: AnyClient | None) -> Link:
     """The link behind a client, or behind this process's own when none is given."""
     if client is not None:
+        if not isinstance(getattr(client, "link", None), Link):
+            raise InvalidRequest(
+                f"client is a {type(client).__name__}, not what connect() returns",
+                hint="client=hotbed.connect(), or leave it out",
+            )
         return client.link
     global _default
     with _default_lock:

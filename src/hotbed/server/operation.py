@@ -168,5 +168,6 @@ async def _rest(request: Request) -> None:
 
 def _too_large(limit: int) -> TooLarge:
     return TooLarge(
-        f"the body is over {limit >> 20} MiB", hint="upload files with PUT /v1/sandboxes/{id}/files, which streams"
+        f"the body is over {limit >> 20} MiB",
+        hint="Sandbox.upload_bytes streams a file of any size (PUT /v1/sandboxes/{id}/files)",
     )

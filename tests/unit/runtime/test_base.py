@@ -60,3 +60,14 @@ def test_paths_are_absolute_and_bounded(path: str) -> None:
     """The sandbox's working directory is not the node's business."""
     with pytest.raises(InvalidRequest):
         check_path(path)
+
+
+def test_what_one_exec_cannot_carry_is_refused_before_anything_is_forked() -> None:
+    """The kernel would refuse it inside, where it looked like the program's failure."""
+    large = {"A": "x" * ARGUMENT_LIMIT}
+    with pytest.raises(InvalidRequest, match="environment variable A of"):
+        ExecRequest(kind="command", program=b"true", env=large)
+    with pytest.raises(InvalidRequest, match="arguments and environment of"):
+        ExecRequest(kind="commands", argv=(("true", *(["x" * 1000] * 3000)),))
+
+    ExecRequest(kind="code", program=b"1", env=large)

@@ -108,3 +108,9 @@ def test_a_running_node_with_too_few_boltz_slots_is_refused(node_socket: str) ->
         connect(unix_socket=node_socket, boltz_slots=2)
     with pytest.raises(InvalidRequest, match="whole number"):
         connect(unix_socket=node_socket, boltz_slots=-1)
+
+
+def test_client_that_is_none_is_named() -> None:
+    """A URL is what many pass first."""
+    with pytest.raises(InvalidRequest, match="client is a str, not what connect"):
+        link_of("http://localhost:1")  # type: ignore[arg-type]  # the mistake

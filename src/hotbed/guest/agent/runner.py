@@ -32,6 +32,7 @@ from .reseed import reseed
 from .stdio import Stdio
 
 FILENAME = "<code>"
+_SPAWNS = (b"multiprocessing", b"ProcessPool")
 _STDIO_ONLY = 4  # three, and the one that lists them
 _WRITERS = (io.BufferedWriter, io.BufferedRandom, io.TextIOWrapper)
 _LOST_OUTPUT = 120  # what Python exits with when its last flush fails
@@ -103,7 +104,7 @@ def prepare(work: Work, stdio: Stdio, log: OrderLog) -> None:
 
 def execute(source: bytes) -> int:
     """Run the source as `__main__`; its exit code, or minus the signal that it should die of."""
-    space = fresh_main()
+    space = fresh_main(FILENAME if not any(word in source for word in _SPAWNS) else on_disk(source))
     linecache.cache[FILENAME] = (len(source), None, source.decode("utf-8", "replace").splitlines(True), FILENAME)
     try:
         exec(compile(source, FILENAME, "exec", dont_inherit=True), space)
@@ -112,11 +113,24 @@ def execute(source: bytes) -> int:
     return 0
 
 
-def fresh_main() -> Dict[str, Any]:
+def on_disk(source: bytes) -> str:
+    """A file with the program, which processes that `multiprocessing` starts afresh will run; its path."""
+    import shutil  # seldom needed: in every template they would cost each fork pages
+    import tempfile
+
+    directory = tempfile.mkdtemp(prefix="main-")
+    atexit.register(shutil.rmtree, directory, True)
+    path = os.path.join(directory, "main.py")
+    with open(path, "wb") as file:
+        file.write(source)
+    return path
+
+
+def fresh_main(filename: str) -> Dict[str, Any]:
     """The namespace of a new `__main__`, as a script's is."""
     module = ModuleType("__main__")
     space = module.__dict__
-    space.update(__annotations__={}, __builtins__=builtins, __file__=FILENAME, __cached__=None)
+    space.update(__annotations__={}, __builtins__=builtins, __file__=filename, __cached__=None)
     sys.modules["__main__"] = module
     return space
 

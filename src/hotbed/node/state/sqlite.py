@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from hotbed.errors import NodeUnavailable
 from hotbed.node.state.migrations import pending
 
 
@@ -16,8 +17,14 @@ class SqliteDatabase:
     """One connection. A file that is new can be read by its owner alone."""
 
     def __init__(self, path: Path, package: str) -> None:
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+        try:
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+        except OSError as error:
+            raise NodeUnavailable(
+                f"the node cannot keep its state in {path.parent}: {error.strerror}",
+                hint="set HOTBED_HOME to a directory that it may write",
+            ) from None
         self._db = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
         self._db.row_factory = sqlite3.Row
         self._db.execute("PRAGMA busy_timeout=10000")

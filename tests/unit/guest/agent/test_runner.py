@@ -153,3 +153,22 @@ def test_sigpipe_is_ignored_as_in_python_and_default_in_its_children(agent: Agen
 def test_exit_code_of(code: object, exit_code: int) -> None:
     """As the operating system will have it."""
     assert runner.exit_code_of(code) == exit_code
+
+
+SPAWNING = """
+import multiprocessing, os
+def double(x):
+    return 2 * x
+if __name__ == "__main__":
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        print(pool.map(double, [1, 2]), os.path.basename(__file__))
+"""
+
+
+def test_processes_started_afresh_find_the_program(agent: AgentProcess) -> None:
+    """They read it from its file, which is gone afterwards."""
+    result = agent.run("code", SPAWNING, timeout_s=20.0)
+    assert (result.status, result.stdout) == ("ok", b"[2, 4] main.py\n"), result.stderr
+
+    left = agent.run("code", "import glob; print(glob.glob('/tmp/main-*'))")
+    assert b"main-" not in left.stdout

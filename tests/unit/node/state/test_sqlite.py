@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from hotbed.errors import NodeUnavailable
 from hotbed.node.state.sqlite import SqliteDatabase, statements
 from tests.unit.node.state.places import SCHEMA
 
@@ -35,3 +36,9 @@ def test_a_migration_that_fails_leaves_the_version_before(tmp_path: Path, monkey
 def test_a_script_is_taken_apart_at_its_semicolons() -> None:
     """Those in comments and texts are none."""
     assert len(statements("-- one; two\nCREATE TABLE a (x);\nINSERT INTO a\nVALUES (';');\n")) == 2
+
+
+def test_place_that_cannot_be_written_is_named() -> None:
+    """With what to do about it."""
+    with pytest.raises(NodeUnavailable, match="cannot keep its state in /dev/null/x: Not a directory"):
+        SqliteDatabase(Path("/dev/null/x/ledger.db"), "hotbed.node.ledger.migrations")
