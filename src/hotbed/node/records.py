@@ -30,6 +30,14 @@ def of_exec(request: ExecRequest, answer: ExecResponse, *, sandbox_id: str, labe
     return _of_answer(request, answer, kind="exec", at=at, sandbox_id=sandbox_id, label=label)
 
 
+def told(entry: Entry, *, tenant: str, trace: str) -> Entry:
+    """An entry with whose it is, and the trace of the request that it came by."""
+    if not tenant and not trace:
+        return entry
+    details = {**entry.details, "traceparent": trace} if trace else entry.details
+    return dataclasses.replace(entry, tenant=tenant, details=details)
+
+
 def of_create(request: CreateSandbox, answer: SandboxCreated, *, digest: str, at: float) -> Entry:
     """The birth of a sandbox that is kept: its replay begins there."""
     return Entry(

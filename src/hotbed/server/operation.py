@@ -18,6 +18,7 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from hotbed.errors import TooLarge
+from hotbed.node import trace
 from hotbed.node.leases import Lease
 from hotbed.node.node import Node
 from hotbed.node.tenants import Caller, Tenant
@@ -98,6 +99,8 @@ class Operation:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         tally = Tally(receive, send)
         request = Request(scope, tally.receive)
+        if (told := request.headers.get(trace.HEADER)) is not None:
+            trace.CURRENT.set(trace.accept(told))
         caller = scope.get(CALLER)
         try:
             response = await self._respond(request, caller)

@@ -58,7 +58,7 @@ def run(settings: Settings, *, ready_fd: int | None = None) -> int:
     """Serve until told to stop; the process's exit status."""
     if settings.embedded and os.fork():
         os._exit(0)
-    configure_logs(level=settings.log_level, file=settings.log_file)
+    configure_logs(level=settings.log_level, file=settings.log_file, form=settings.log_format)
     readiness = Readiness(ready_fd)
     try:
         check_exposure(settings)

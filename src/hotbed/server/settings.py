@@ -21,6 +21,7 @@ from hotbed.node.tenants import tiers_from
 
 BackendName = Literal["fork", "fake"]
 LogLevel = Literal["debug", "info", "warning", "error"]
+LogFormat = Literal["text", "json"]
 
 SHARED_PORT = 8080
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
@@ -65,9 +66,10 @@ class Settings:
     warm: tuple[str, ...] = ("python",)
     log_level: LogLevel = "info"
     log_file: str = ""
+    log_format: LogFormat = "text"
 
     def __post_init__(self) -> None:
-        for name, allowed in (("backend", BackendName), ("log_level", LogLevel)):
+        for name, allowed in (("backend", BackendName), ("log_level", LogLevel), ("log_format", LogFormat)):
             value = getattr(self, name)
             if value not in get_args(allowed):
                 raise InvalidRequest(f"{name} is {' or '.join(get_args(allowed))}, not {value!r}")

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 from typing import Any
 
 import pytest
 from starlette.requests import Request
 
 from hotbed.errors import TooLarge
+from hotbed.node.ledger.ledger import Ledger
 from hotbed.node.node import Node
 from hotbed.server.admission import admit
 from hotbed.server.operation import Call, Operation, read_body
@@ -74,3 +76,21 @@ def test_a_body_over_the_limit_is_refused_before_it_is_held(headers: dict[str, s
     assert asyncio.run(read(9)) == b"abcdefghi"
     with pytest.raises(TooLarge):
         asyncio.run(read(8))
+
+
+@pytest.mark.parametrize("header", [f"00-{'ab' * 16}-{'cd' * 8}-01", "nonsense", None])
+def test_a_trace_is_passed_on_to_the_ledger(header: str | None, tmp_path: Path) -> None:
+    """So that a slow step of a trainer's leads to the rollout it waited for."""
+
+    async def scenario() -> None:
+        async with served() as (node, app):
+            node.ledger = Ledger(tmp_path)
+            headers = {"traceparent": header} if header else {}
+            body = {"template": "python", "code": "print(1)"}
+            ran = await ask(app, "POST", "/v1/rollouts", body, headers=headers)
+            kept = await ask(app, "GET", f"/v1/rollouts/{ran.json['id']}")
+
+            traced = kept.json["details"].get("traceparent")
+            assert traced == (header if header and header.startswith("00-") else None)
+
+    asyncio.run(scenario())

@@ -34,6 +34,7 @@ def add_common(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--boltz-slots", type=int, metavar="K", help="environments of boltz pools at work at once (0)")
     parser.add_argument("--warm", metavar="NAMES", help="templates to have ready, comma-separated (python)")
     parser.add_argument("--log-level", choices=("debug", "info", "warning", "error"))
+    parser.add_argument("--log-format", choices=("text", "json"), help="key=value fields (text), or JSON")
     parser.add_argument("--log-file", metavar="PATH", help="instead of standard error")
     parser.add_argument("--backend", choices=("fork", "fake"), help=argparse.SUPPRESS)
     parser.add_argument("--ready-fd", type=int, metavar="FD", help="write a line of JSON here once it serves, or fails")
