@@ -2,7 +2,7 @@
 
 What the agent did itself (deadline, output limit) is certain, and so is a count kept by a cgroup. Without one, `oom`
 and `pids` are inferences: a SIGKILL that we did not send to a program that had nearly all its memory, and a refusal
-that the program reports itself in the words of the C library. They name the likely reason; they are no evidence against
+that the program reports itself in the words of the C library or of its interpreter. They name the likely reason; they are no evidence against
 anybody, for a program can say and do the same on purpose.
 """
 
@@ -14,6 +14,7 @@ from typing import NamedTuple, Optional, Tuple
 
 _NEARLY = 0.8
 _REFUSED_FORK = (b"Resource temporarily unavailable", b"can't start new thread", b"Cannot fork")
+_NO_MEMORY = (b"\nMemoryError", b"Cannot allocate memory", b"std::bad_alloc")
 _FULL_DISK = (b"No space left on device", b"Disk quota exceeded")
 
 
@@ -62,11 +63,13 @@ def reason(evidence: Evidence) -> Optional[str]:
 
 
 def out_of_memory(evidence: Evidence) -> bool:
-    """Counted by the cgroup, or killed by somebody else with nearly all memory in use."""
+    """Counted by the cgroup; without one, refused memory, or killed by somebody else with nearly all of it in use."""
     if evidence.oom_kills is not None:
         return evidence.oom_kills > 0
-    if evidence.signal != signal.SIGKILL or evidence.memory_mib is None:
+    if evidence.memory_mib is None:
         return False
+    if evidence.signal != signal.SIGKILL:
+        return says(evidence, _NO_MEMORY)
     return evidence.maxrss_kib >= evidence.memory_mib * 1024 * _NEARLY
 
 

@@ -29,6 +29,8 @@ from hotbed.guest.agent.verdict import Evidence, decide, decode
         (Evidence(signal=9, maxrss_kib=1 << 20, memory_mib=1024), ("oom", None, 9)),
         (Evidence(signal=9, maxrss_kib=1 << 10, memory_mib=1024), ("signal", None, 9)),
         (Evidence(signal=15, maxrss_kib=1 << 20, memory_mib=1024), ("signal", None, 15)),
+        (Evidence(exit_code=1, memory_mib=64, last_words=b'  File "<code>"\nMemoryError\n'), ("oom", 1, None)),
+        (Evidence(exit_code=1, memory_mib=64, oom_kills=0, last_words=b"\nMemoryError\n"), ("exit", 1, None)),
     ],
 )
 def test_decide(evidence: Evidence, verdict: tuple[str, int | None, int | None]) -> None:
