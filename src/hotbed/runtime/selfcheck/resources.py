@@ -121,17 +121,17 @@ async def cpu_hog_contained(bench: Bench) -> None:
 
 
 async def huge_arguments_refused(bench: Bench) -> None:
-    """One argument over the kernel's limit, and too many of those under it."""
-    try:
-        ExecRequest(kind="commands", argv=(("echo", "x" * 200_000),))
-    except InvalidRequest as error:
-        hold(error.hint, "the error does not say what to do")
-    else:
-        hold(False, "an argument of 200 kB was taken")
+    """One argument over the kernel's limit, and too many of those under it; those that fit, fit."""
+    for argv in (("echo", "x" * 200_000), ("/bin/echo", *["x" * 100_000] * 40)):
+        try:
+            ExecRequest(kind="commands", argv=(argv,))
+        except InvalidRequest as error:
+            hold(error.hint, "the error does not say what to do")
+        else:
+            hold(False, f"{len(argv)} arguments of {len(argv[-1])} bytes were taken")
     async with bench.box() as box:
-        outcome = await box.exec(ExecRequest(kind="commands", argv=(("/bin/echo", *["x" * 100_000] * 40),)))
-        hold(outcome.status == "exit" and outcome.stdout == b"", f"{outcome.status} {outcome.stderr[-200:]!r}")
-        hold(b"too long" in outcome.stderr, f"it was said {outcome.stderr[-200:]!r}")
+        outcome = await box.exec(ExecRequest(kind="commands", argv=(("/bin/echo", *["x" * 100_000] * 20),)))
+        hold(outcome.status == "ok", f"{outcome.status} {outcome.stderr[-200:]!r}")
 
 
 ATTEMPTS = (
