@@ -2,8 +2,8 @@
 
 What the agent did itself (deadline, output limit) is certain, and so is a count kept by a cgroup. Without one, `oom`
 and `pids` are inferences: a SIGKILL that we did not send to a program that had nearly all its memory, and a refusal
-that the program reports itself in the words of the C library or of its interpreter. They name the likely reason; they are no evidence against
-anybody, for a program can say and do the same on purpose.
+that the program reports itself in the words of the C library or of its interpreter. They name the likely reason; they
+are no evidence against anybody, for a program can say and do the same on purpose.
 """
 
 from __future__ import annotations
