@@ -22,6 +22,7 @@ from hotbed.errors import (
     InvalidSeed,
     InvalidSpec,
     IsolationUnavailable,
+    KeyReused,
     NodeUnavailable,
     NoSpace,
     NotAFile,
@@ -29,6 +30,7 @@ from hotbed.errors import (
     NotReset,
     PoolBusy,
     PoolClosed,
+    PortClosed,
     ProtocolError,
     SandboxFailed,
     SandboxGone,
@@ -60,14 +62,21 @@ if TYPE_CHECKING:
         seed_from_key,
     )
     from hotbed.pools.branching import Snapshot
+    from hotbed.sdk.async_jobs import AsyncJob
+    from hotbed.sdk.async_process import AsyncProcess
     from hotbed.sdk.async_sandbox import AsyncSandbox
     from hotbed.sdk.client import AsyncClient, Client
     from hotbed.sdk.connect import aconnect, connect
     from hotbed.sdk.grading import agrade, agrade_batch, grade, grade_batch
+    from hotbed.sdk.groups import AsyncSandboxGroup, SandboxGroup
+    from hotbed.sdk.jobs import Job
+    from hotbed.sdk.port_forward import PortForward
+    from hotbed.sdk.process import Process
     from hotbed.sdk.results import Result
     from hotbed.sdk.rl_pool import RLPool
     from hotbed.sdk.rollouts import arollout_once, rollout_once
     from hotbed.sdk.sandbox import Sandbox
+    from hotbed.sdk.tunnels import AsyncPortForward
     from hotbed.wire.checks import fresh_seed
 
 __version__ = "0.1.0"
@@ -76,7 +85,11 @@ __version__ = "0.1.0"
 # first asked for. A test keeps the table, the imports above and `__all__` alike.
 _HOMES = {
     "AsyncClient": "hotbed.sdk.client",
+    "AsyncJob": "hotbed.sdk.async_jobs",
+    "AsyncPortForward": "hotbed.sdk.tunnels",
+    "AsyncProcess": "hotbed.sdk.async_process",
     "AsyncSandbox": "hotbed.sdk.async_sandbox",
+    "AsyncSandboxGroup": "hotbed.sdk.groups",
     "CallLimits": "hotbed.grading",
     "Check": "hotbed.grading",
     "CheckerReward": "hotbed.grading",
@@ -85,11 +98,15 @@ _HOMES = {
     "Compare": "hotbed.grading",
     "Extraction": "hotbed.grading",
     "GradeResult": "hotbed.grading",
+    "Job": "hotbed.sdk.jobs",
     "OutputCompare": "hotbed.grading",
+    "PortForward": "hotbed.sdk.port_forward",
+    "Process": "hotbed.sdk.process",
     "PropertyReward": "hotbed.grading",
     "RLPool": "hotbed.sdk.rl_pool",
     "Result": "hotbed.sdk.results",
     "Sandbox": "hotbed.sdk.sandbox",
+    "SandboxGroup": "hotbed.sdk.groups",
     "Snapshot": "hotbed.pools.branching",
     "StdioReward": "hotbed.grading",
     "UnitTestReward": "hotbed.grading",
@@ -110,7 +127,11 @@ _HOMES = {
 
 __all__ = [
     "AsyncClient",
+    "AsyncJob",
+    "AsyncPortForward",
+    "AsyncProcess",
     "AsyncSandbox",
+    "AsyncSandboxGroup",
     "AtCapacity",
     "BadAction",
     "BadEnvDir",
@@ -137,6 +158,8 @@ __all__ = [
     "InvalidSeed",
     "InvalidSpec",
     "IsolationUnavailable",
+    "Job",
+    "KeyReused",
     "NoSpace",
     "NodeUnavailable",
     "NotAFile",
@@ -145,6 +168,9 @@ __all__ = [
     "OutputCompare",
     "PoolBusy",
     "PoolClosed",
+    "PortClosed",
+    "PortForward",
+    "Process",
     "PropertyReward",
     "ProtocolError",
     "RLPool",
@@ -152,6 +178,7 @@ __all__ = [
     "Sandbox",
     "SandboxFailed",
     "SandboxGone",
+    "SandboxGroup",
     "Snapshot",
     "SnapshotUnsupported",
     "StdioReward",

@@ -69,12 +69,12 @@ def test_what_the_node_cannot_do_is_refused_by_name(published: Published, served
         CLIENT
         + """
 with client.session("python") as box:
-    for call in (lambda: box.fork(2), box.suspend, box.resume, lambda: box.connect_url(80)):
+    for call in (lambda: box.fork(2), box.suspend, box.resume, box.cdp_url):
         assert refused(call)[:2] == (501, "not_supported")
     assert refused(lambda: client.fork(box.id, count=33))[:2] == (400, "bad_request")
 bake = lambda **what: client.create_template(**{"name": "x", "image": "python", "width": 1, **what})
 assert "python:3.11" in refused(lambda: bake(image="python:3.11"))[2]
-for ready in ({"ports": [80]}, {"http": "http://localhost"}, {"network": True}, {"cmd": "echo no; exit 3"}):
+for ready in ({"ports": ["80"]}, {"http": "http://localhost"}, {"network": True}, {"cmd": "echo no; exit 3"}):
     assert refused(lambda: bake(ready=ready))[:2] == (400, "bad_request")
 assert client.list_templates() == [row for row in client.list_templates() if row["visibility"] == "public"]
 for call in (lambda: client.expect_width("python", 3), lambda: client.release_template("python"),

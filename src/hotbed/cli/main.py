@@ -22,9 +22,11 @@ from hotbed.cli.commands import (
     node,
     ps,
     replay,
+    rm,
     rollouts,
     run,
     serve,
+    shell,
     show,
     spec,
     usage,
@@ -34,9 +36,10 @@ from hotbed.errors import Error, InvalidRequest, IsolationUnavailable
 
 OK, NO, USAGE, NODE, ISOLATION, INTERRUPTED = 0, 1, 2, 3, 4, 130
 
+COMMANDS = (run, shell, grade, spec, ps, rm, rollouts, show, replay, env, doctor, demo, node, serve, keys, usage, audit)
 EPILOG = """exit codes:
   0 done, 1 the answer is no, 2 asked wrongly, 3 node trouble, 4 this host cannot isolate, 130 interrupted;
-  `hotbed run` passes on the exit code of what it ran"""
+  `hotbed run` and `hotbed shell` pass on the exit code of what they ran"""
 
 
 def make_parser() -> argparse.ArgumentParser:
@@ -49,7 +52,7 @@ def make_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"hotbed {__version__}")
     commands = parser.add_subparsers(dest="verb", metavar="COMMAND", required=True)
-    for command in (run, grade, spec, ps, rollouts, show, replay, env, doctor, demo, node, serve, keys, usage, audit):
+    for command in COMMANDS:
         made = command.add_parser(commands)
         made.add_argument("--json", action="store_true", help="print data as JSON on standard output")
         made.set_defaults(run=command.run)
@@ -64,7 +67,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     cut = words.index("--") if "--" in words else len(words)
     args = parser.parse_args(words[:cut])
     args.argv = words[cut + 1 :]
-    if args.argv and args.verb != "run":
+    if args.argv and args.verb not in ("run", "shell"):
         parser.error(f"{args.verb} takes nothing after --")
     try:
         code: int = args.run(args)

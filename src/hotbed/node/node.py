@@ -36,6 +36,7 @@ from hotbed.node.sessions import Session, Sessions
 from hotbed.node.snapshots import Snapshots, SnapshotSettings
 from hotbed.node.stats import Stats
 from hotbed.node.templates import Templates
+from hotbed.node.tickets import Tickets
 from hotbed.node.trace import CURRENT
 from hotbed.node.waits import Wait, Waits
 from hotbed.runtime.base import Backend, BoxRequest, ExecOutcome, OnOutput, Template
@@ -63,6 +64,7 @@ class Node:
         self.templates = Templates(backend, limit=policy.max_templates)
         self.sessions = Sessions(self.id)
         self.leases = Leases()
+        self.tickets = Tickets()
         self.nursery = Nursery()
         self.live: set[HeldBox] = set()  # every sandbox that is not gone yet
         self._idle = asyncio.Event()
@@ -221,6 +223,7 @@ class Node:
             idle_ttl_s=request.idle_ttl_s or self.policy.idle_ttl_s,
             label=request.label or "",
             labels=request.labels,
+            group=request.group or "",
         )
         self.sessions.add(session)
         self.nursery.start(self._watch(session), name=f"watch-{session.id}")

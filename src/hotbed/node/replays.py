@@ -91,6 +91,11 @@ def load(store: Store, rollout_id: str) -> list[Recorded]:
     history = store.history(row["sandbox_id"], row["seq"])
     if history[0]["kind"] != "create":
         raise InvalidRequest(f"the beginning of sandbox {row['sandbox_id']} is no longer in the ledger")
+    talked_to = next((item["id"] for item in history if item["kind"] == "process"), None)
+    if talked_to is not None:
+        raise InvalidRequest(
+            f"{talked_to} was talked to while it ran in that sandbox, and what it was told is not kept"
+        )
     return [_recorded(item, store) for item in history]
 
 

@@ -20,14 +20,16 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 
-from hotbed.errors import NotFound, SandboxGone
+from hotbed.errors import AtCapacity, NotFound, SandboxGone
 from hotbed.node.held import HeldBox
+from hotbed.node.jobs import Jobs
 from hotbed.node.leases import tenant_id
 from hotbed.node.tenants import Tenant
 from hotbed.runtime.base import Determinism, Template
 from hotbed.wire.sandboxes import SandboxRow
 
 REMEMBERED = 10_000
+TUNNELS_LIMIT = 256
 
 log = logging.getLogger(__name__)
 
@@ -45,10 +47,13 @@ class Session:
     idle_ttl_s: float | None
     label: str = ""
     labels: Mapping[str, str] = field(default_factory=dict)
+    group: str = ""
     created_at: datetime = field(default_factory=lambda: datetime.now(timezone.utc))
     born_s: float = field(default_factory=time.monotonic)
     used_s: float = field(default_factory=time.monotonic)
+    jobs: Jobs = field(default_factory=Jobs)
     active: int = 0
+    tunnels: int = 0
     exec_count: int = 0
     timer: asyncio.TimerHandle | None = None
 
@@ -61,6 +66,19 @@ class Session:
         finally:
             self.active -= 1
             self.used_s = time.monotonic()
+
+    @contextmanager
+    def tunnel(self) -> Iterator[None]:
+        """One connection into it lasts as long as this. Raises `AtCapacity` for too many."""
+        if self.tunnels >= TUNNELS_LIMIT:
+            raise AtCapacity(
+                f"{TUNNELS_LIMIT} tunnels into this sandbox are open", hint="close some", retry_after_s=1.0
+            )
+        self.tunnels += 1
+        try:
+            yield
+        finally:
+            self.tunnels -= 1
 
     def row(self) -> SandboxRow:
         """The session as listed."""
@@ -79,6 +97,7 @@ class Session:
             warm_hit=box.warm_hit,
             fork_time_ms=round(box.fork_time_ms, 3),
             label=self.label,
+            group=self.group,
             labels=self.labels,
             lease_id=lease.id if lease is not None and lease.held else None,
             seed=self.seed,

@@ -49,10 +49,12 @@ class Tier:
     memory_mib: int = 4096
     requests_per_s: float = 0.0
     burst: int = 100
+    ingress: bool = True
 
     def __post_init__(self) -> None:
         require_name("tier", self.name)
-        for item in fields(self)[1:]:
+        require(isinstance(self.ingress, bool), f"tiers.{self.name}.ingress must be true or false")
+        for item in fields(self)[1:-1]:
             value = getattr(self, item.name)
             good = isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
             least = _LEAST.get(item.name, 1)
@@ -64,7 +66,9 @@ class Tier:
 
 
 DEFAULT_TIERS: Mapping[str, Tier] = {
-    "demo": Tier(name="demo", sandboxes=8, fork=4, templates=0, cpus=1.0, memory_mib=1024, requests_per_s=50.0),
+    "demo": Tier(
+        name="demo", sandboxes=8, fork=4, templates=0, cpus=1.0, memory_mib=1024, requests_per_s=50.0, ingress=False
+    ),
     "pro": Tier(name="pro", sandboxes=256, fork=32),
     "ent": Tier(name="ent", sandboxes=4096, waiting=10_000, fork=64, templates=32, cpus=16.0, memory_mib=32_768),
 }

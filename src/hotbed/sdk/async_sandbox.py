@@ -4,27 +4,25 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from io import BytesIO
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING
 
 from hotbed.errors import NodeUnavailable, NotFound, SandboxGone
 from hotbed.sdk import calls
+from hotbed.sdk.async_sandbox_files import AsyncSandboxFiles
+from hotbed.sdk.async_sandbox_talk import AsyncSandboxTalk
 from hotbed.sdk.client import AnyClient
 from hotbed.sdk.connect import alink_of
 from hotbed.sdk.output_lines import OnOutput
 from hotbed.sdk.programs import Determinism, Files, Level, Seed, Text
 from hotbed.sdk.results import Result
-from hotbed.sdk.sandbox_plan import SandboxPlan, found_entry, sandbox_request
-from hotbed.sdk.streams import opened_source, opened_target
+from hotbed.sdk.sandbox_plan import SandboxPlan, sandbox_request
 from hotbed.sdk.transport import Link
-from hotbed.wire.checks import require_path
-from hotbed.wire.sandboxes import FileAnswer, FileEntry, FileVerb
 
 if TYPE_CHECKING:
     import asyncio
 
 
-class AsyncSandbox:
+class AsyncSandbox(AsyncSandboxFiles, AsyncSandboxTalk):
     """A warm fork of a template, kept until it is closed. Every method is a coroutine.
 
     It is forked on entering `async with`, at `start()`, or at first use. Leaving ends it and everything in it, also on
@@ -41,6 +39,7 @@ class AsyncSandbox:
         idle_ttl_seconds: float | None = None,
         label: str | None = None,
         labels: Mapping[str, str] | None = None,
+        group: str | None = None,
         seed: Seed | None = None,
         determinism: Determinism | None = None,
         min_isolation: Level | None = None,
@@ -53,6 +52,7 @@ class AsyncSandbox:
             idle_ttl_s=idle_ttl_seconds,
             label=label,
             labels=labels,
+            group=group,
             seed=seed,
             determinism=determinism,
             min_isolation=min_isolation,
@@ -157,78 +157,6 @@ class AsyncSandbox:
         )
         link = await self._live()
         return await link.asend(calls.exec_in(self._plan.live_id(), request, on_output))
-
-    async def upload_bytes(self, path: str, data: Text, *, mode: int = 0o644) -> None:
-        """Write a file, exactly these bytes. Its directories are made."""
-        require_path(path)
-        link = await self._live()
-        await link.asend(calls.put_bytes(self._plan.live_id(), path, data, mode=mode))
-
-    async def upload(self, path: str, source: str | os.PathLike[str] | BinaryIO, *, mode: int = 0o644) -> None:
-        """Write a file of any size from a local path or an open binary file, streamed."""
-        require_path(path)
-        link = await self._live()
-        with opened_source(source) as (chunks, length):
-            await link.asend(calls.put_file(self._plan.live_id(), path, chunks, length, mode=mode))
-
-    async def download(self, path: str) -> bytes:
-        """A file's bytes."""
-        kept = BytesIO()
-        link = await self._live()
-        await link.asend(calls.get_file(self._plan.live_id(), path, kept))
-        return kept.getvalue()
-
-    async def download_to(self, path: str, target: str | os.PathLike[str] | BinaryIO) -> None:
-        """Stream a file of any size to a local path or an open binary file."""
-        require_path(path)
-        link = await self._live()
-        with opened_target(target) as sink:
-            await link.asend(calls.get_file(self._plan.live_id(), path, sink))
-
-    async def upload_dir(self, source: str | os.PathLike[str], path: str) -> int:
-        """Copy what is in a local directory below `path`; how many files and directories."""
-        from hotbed.sdk.trees import pack_tree  # tarfile is not for those who do not use it
-
-        link = await self._live()
-        written = await link.asend(calls.put_tree(self._plan.live_id(), path, pack_tree(source)))
-        return written.files
-
-    async def download_dir(self, path: str, target: str | os.PathLike[str]) -> tuple[str, ...]:
-        """Copy what is below `path` into a local directory; the names that were left out.
-
-        Files, directories and links that stay inside the directory are made; devices, pipes and links that lead out of
-        it are not. The sandbox's content cannot make this write anywhere else.
-        """
-        link = await self._live()
-        import asyncio  # nor asyncio
-
-        from hotbed.sdk.trees import new_spool, unpack_tree  # tarfile is not for those who do not use it
-
-        with new_spool() as spool:
-            await link.asend(calls.get_tree(self._plan.live_id(), path, spool))
-            return await asyncio.to_thread(unpack_tree, spool, target)
-
-    async def stat(self, path: str) -> FileEntry:
-        """What a path is: type, size, mode."""
-        answer = await self._files("stat", path)
-        return found_entry(answer, path)
-
-    async def list_dir(self, path: str) -> tuple[FileEntry, ...]:
-        """What a directory holds."""
-        answer = await self._files("list", path)
-        return answer.entries
-
-    async def mkdir(self, path: str) -> None:
-        """Make a directory and those above it."""
-        await self._files("mkdir", path)
-
-    async def remove(self, path: str) -> None:
-        """Remove a file, or a directory and all below it."""
-        await self._files("remove", path)
-
-    async def _files(self, operation: FileVerb, path: str) -> FileAnswer:
-        link = await self._live()
-        return await link.asend(calls.files(self._plan.live_id(), operation, path))
 
     async def reset(self) -> None:
         """Throw this fork away and take a pristine one. The id changes."""

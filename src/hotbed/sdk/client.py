@@ -7,15 +7,18 @@ that does the asking. Everything made through a client ends with it.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from hotbed.sdk import calls
+from hotbed.sdk import calls, job_calls
 from hotbed.sdk.transport import Link
 from hotbed.wire.checks import require
 from hotbed.wire.health import Health
 from hotbed.wire.ledger import GroupReplay, ReplayReport, RolloutDetail, RolloutList
-from hotbed.wire.sandboxes import SandboxRow
+from hotbed.wire.sandboxes import SandboxRow, Selector
 from hotbed.wire.templates import CreateTemplate, TemplateRow
+
+if TYPE_CHECKING:
+    from hotbed.sdk.groups import AsyncSandboxGroup, SandboxGroup
 
 REPLAY_TIMEOUT_S = 3600.0
 
@@ -78,6 +81,23 @@ class Client:
     def sandboxes(self) -> tuple[SandboxRow, ...]:
         """Every live sandbox of this user."""
         return self.link.send(calls.list_sandboxes())
+
+    def delete_sandboxes(
+        self,
+        *ids: str,
+        labels: Mapping[str, str] | None = None,
+        group: str | None = None,
+        lease_id: str | None = None,
+    ) -> tuple[str, ...]:
+        """End every sandbox of which all that is given holds, at once; which they were."""
+        selector = Selector(ids=ids, labels=dict(labels or {}), group=group, lease_id=lease_id)
+        return self.link.send(job_calls.delete_sandboxes(selector))
+
+    def group(self, name: str) -> SandboxGroup:
+        """A handle on all sandboxes of one group, those that will be made included."""
+        from hotbed.sdk.groups import SandboxGroup  # which imports this
+
+        return SandboxGroup(self, name)
 
     def rollouts(self, *, limit: int = 50, before: int | None = None, **where: str) -> RolloutList:
         """What ran, newest first: at most `limit` (1000) lines of the ledger, and where the next page begins.
@@ -155,6 +175,23 @@ class AsyncClient:
     async def sandboxes(self) -> tuple[SandboxRow, ...]:
         """Every live sandbox of this user."""
         return await self.link.asend(calls.list_sandboxes())
+
+    async def delete_sandboxes(
+        self,
+        *ids: str,
+        labels: Mapping[str, str] | None = None,
+        group: str | None = None,
+        lease_id: str | None = None,
+    ) -> tuple[str, ...]:
+        """End every sandbox of which all that is given holds, at once; which they were."""
+        selector = Selector(ids=ids, labels=dict(labels or {}), group=group, lease_id=lease_id)
+        return await self.link.asend(job_calls.delete_sandboxes(selector))
+
+    def group(self, name: str) -> AsyncSandboxGroup:
+        """A handle on all sandboxes of one group, those that will be made included."""
+        from hotbed.sdk.groups import AsyncSandboxGroup  # which imports this
+
+        return AsyncSandboxGroup(self, name)
 
     async def rollouts(self, *, limit: int = 50, before: int | None = None, **where: str) -> RolloutList:
         """What ran, newest first: at most `limit` (1000) lines of the ledger, and where the next page begins.

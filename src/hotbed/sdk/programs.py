@@ -8,7 +8,8 @@ from typing import Any, Literal
 
 from hotbed.errors import InvalidRequest
 from hotbed.wire.checks import require, seed_text
-from hotbed.wire.execs import ExecRequest, FileSpec, RolloutRequest
+from hotbed.wire.execs import TIMEOUT_LIMIT_S, ExecRequest, FileSpec, RolloutRequest
+from hotbed.wire.processes import ProcessRequest, Terminal
 
 Seed = str | int | bytes
 Text = str | bytes
@@ -31,6 +32,18 @@ def rollout_request(
     """The wire form of one rollout."""
     require(isinstance(template, str), f"template must be a name, not {template!r}", "built-in: python, python-numpy")
     return RolloutRequest(template=template, limits=limits, min_isolation=min_isolation, **_run_fields(**given))
+
+
+def process_request(
+    *, timeout_seconds: float | None, terminal: tuple[int, int] | None = None, stdin: Text | None = None, **given: Any
+) -> ProcessRequest:
+    """The wire form of what is talked to, or not waited for."""
+    size = None
+    if terminal is not None:
+        require(len(terminal) == 2, f"terminal must be (rows, columns), not {terminal!r}")
+        size = Terminal(rows=terminal[0], columns=terminal[1])
+    timeout = TIMEOUT_LIMIT_S if timeout_seconds is None else timeout_seconds
+    return ProcessRequest(terminal=size, **_run_fields(timeout_seconds=timeout, seed=None, stdin=stdin, **given))
 
 
 def _run_fields(

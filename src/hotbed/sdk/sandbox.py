@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Mapping, Sequence
-from io import BytesIO
-from typing import BinaryIO
 
 from hotbed.errors import NodeUnavailable, NotFound, SandboxGone
 from hotbed.sdk import calls
@@ -15,14 +13,13 @@ from hotbed.sdk.connect import link_of
 from hotbed.sdk.output_lines import OnOutput
 from hotbed.sdk.programs import Determinism, Files, Level, Seed, Text
 from hotbed.sdk.results import Result
-from hotbed.sdk.sandbox_plan import SandboxPlan, found_entry, sandbox_request
-from hotbed.sdk.streams import opened_source, opened_target
+from hotbed.sdk.sandbox_files import SandboxFiles
+from hotbed.sdk.sandbox_plan import SandboxPlan, sandbox_request
+from hotbed.sdk.sandbox_talk import SandboxTalk
 from hotbed.sdk.transport import Link
-from hotbed.wire.checks import require_path
-from hotbed.wire.sandboxes import FileAnswer, FileEntry, FileVerb
 
 
-class Sandbox:
+class Sandbox(SandboxFiles, SandboxTalk):
     """A warm fork of a template, kept until it is closed. Usable from several threads.
 
     It is forked on entering `with`, at `start()`, or at first use. Leaving ends it and everything in it, also on an
@@ -39,6 +36,7 @@ class Sandbox:
         idle_ttl_seconds: float | None = None,
         label: str | None = None,
         labels: Mapping[str, str] | None = None,
+        group: str | None = None,
         seed: Seed | None = None,
         determinism: Determinism | None = None,
         min_isolation: Level | None = None,
@@ -51,6 +49,7 @@ class Sandbox:
             idle_ttl_s=idle_ttl_seconds,
             label=label,
             labels=labels,
+            group=group,
             seed=seed,
             determinism=determinism,
             min_isolation=min_isolation,
@@ -151,76 +150,6 @@ class Sandbox:
         )
         link = self._live()
         return link.send(calls.exec_in(self._plan.live_id(), request, on_output))
-
-    def upload_bytes(self, path: str, data: Text, *, mode: int = 0o644) -> None:
-        """Write a file, exactly these bytes. Its directories are made."""
-        require_path(path)
-        link = self._live()
-        link.send(calls.put_bytes(self._plan.live_id(), path, data, mode=mode))
-
-    def upload(self, path: str, source: str | os.PathLike[str] | BinaryIO, *, mode: int = 0o644) -> None:
-        """Write a file of any size from a local path or an open binary file, streamed."""
-        require_path(path)
-        link = self._live()
-        with opened_source(source) as (chunks, length):
-            link.send(calls.put_file(self._plan.live_id(), path, chunks, length, mode=mode))
-
-    def download(self, path: str) -> bytes:
-        """A file's bytes."""
-        kept = BytesIO()
-        link = self._live()
-        link.send(calls.get_file(self._plan.live_id(), path, kept))
-        return kept.getvalue()
-
-    def download_to(self, path: str, target: str | os.PathLike[str] | BinaryIO) -> None:
-        """Stream a file of any size to a local path or an open binary file."""
-        require_path(path)
-        link = self._live()
-        with opened_target(target) as sink:
-            link.send(calls.get_file(self._plan.live_id(), path, sink))
-
-    def upload_dir(self, source: str | os.PathLike[str], path: str) -> int:
-        """Copy what is in a local directory below `path`; how many files and directories."""
-        from hotbed.sdk.trees import pack_tree  # tarfile is not for those who do not use it
-
-        link = self._live()
-        written = link.send(calls.put_tree(self._plan.live_id(), path, pack_tree(source)))
-        return written.files
-
-    def download_dir(self, path: str, target: str | os.PathLike[str]) -> tuple[str, ...]:
-        """Copy what is below `path` into a local directory; the names that were left out.
-
-        Files, directories and links that stay inside the directory are made; devices, pipes and links that lead out of
-        it are not. The sandbox's content cannot make this write anywhere else.
-        """
-        link = self._live()
-        from hotbed.sdk.trees import new_spool, unpack_tree  # tarfile is not for those who do not use it
-
-        with new_spool() as spool:
-            link.send(calls.get_tree(self._plan.live_id(), path, spool))
-            return unpack_tree(spool, target)
-
-    def stat(self, path: str) -> FileEntry:
-        """What a path is: type, size, mode."""
-        answer = self._files("stat", path)
-        return found_entry(answer, path)
-
-    def list_dir(self, path: str) -> tuple[FileEntry, ...]:
-        """What a directory holds."""
-        answer = self._files("list", path)
-        return answer.entries
-
-    def mkdir(self, path: str) -> None:
-        """Make a directory and those above it."""
-        self._files("mkdir", path)
-
-    def remove(self, path: str) -> None:
-        """Remove a file, or a directory and all below it."""
-        self._files("remove", path)
-
-    def _files(self, operation: FileVerb, path: str) -> FileAnswer:
-        link = self._live()
-        return link.send(calls.files(self._plan.live_id(), operation, path))
 
     def reset(self) -> None:
         """Throw this fork away and take a pristine one. The id changes."""

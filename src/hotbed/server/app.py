@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import partial
 
 from starlette.requests import Request
+from starlette.routing import BaseRoute, Router, WebSocketRoute
 from starlette.routing import Route as AsgiRoute
-from starlette.routing import Router
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from hotbed.errors import Error, InvalidRequest, NotFound
@@ -26,18 +27,24 @@ from hotbed.server.routes import (
     execs,
     files,
     grading,
+    jobs,
     leases,
     ledger,
     pools,
+    processes,
     sandboxes,
     snapshots,
     templates,
+    tunnels,
 )
 from hotbed.server.routes import gateway as gateways
 from hotbed.server.routes import node as nodes
+from hotbed.server.sockets import SocketHandler, SocketOperation, refuse_socket
 from hotbed.server.tenancy import admit_published
 from hotbed.wire import collimate, routes
+from hotbed.wire.processes import PROCESS_SOCKET
 from hotbed.wire.routes import Route
+from hotbed.wire.tunnels import CONNECT_SOCKET
 
 HANDLERS: tuple[tuple[Route, Handler], ...] = (
     (routes.ROLLOUT, execs.rollout),
@@ -48,9 +55,17 @@ HANDLERS: tuple[tuple[Route, Handler], ...] = (
     (routes.REPLAY, ledger.replay),
     (routes.REPLAY_GROUP, ledger.replay_group),
     (routes.CREATE_SANDBOX, sandboxes.create),
+    (routes.DELETE_SANDBOXES, sandboxes.delete_many),
     (routes.LIST_SANDBOXES, sandboxes.listing),
     (routes.GET_SANDBOX, sandboxes.get),
     (routes.DELETE_SANDBOX, sandboxes.delete),
+    (routes.START_JOB, jobs.start),
+    (routes.LIST_JOBS, jobs.listing),
+    (routes.GET_JOB, jobs.get),
+    (routes.DELETE_JOB, jobs.delete),
+    (routes.JOB_OUTPUT, jobs.output),
+    (routes.SIGNAL_JOB, jobs.signal),
+    (routes.CONNECT_URL, tunnels.connect_url),
     (routes.PUT_FILE, files.put_file),
     (routes.GET_FILE, files.get_file),
     (routes.FILE_OPERATION, files.file_operation),
@@ -82,6 +97,10 @@ HANDLERS: tuple[tuple[Route, Handler], ...] = (
     (routes.OPENAPI, nodes.openapi),
     (routes.HOLD_LEASE, leases.hold),
 )
+SOCKETS: tuple[tuple[str, SocketHandler], ...] = (
+    (PROCESS_SOCKET, processes.process),
+    (CONNECT_SOCKET, tunnels.connect),
+)
 WATCHED = frozenset({routes.ROLLOUT.name, routes.EXEC.name})
 
 
@@ -95,7 +114,7 @@ def make_app(node: Node) -> ASGIApp:
     for route, handler, watched in daemon.HANDLERS:
         operation = published(route, audited(route, handler), watched=watched, refuse=daemon.refuse)
         by_path.setdefault(route.path, {})[route.method] = operation
-    return router(by_path, default=unknown_path)
+    return router(by_path, SOCKETS, node, default=unknown_path)
 
 
 def make_gateway(node: Node, own: ASGIApp) -> ASGIApp:
@@ -106,7 +125,7 @@ def make_gateway(node: Node, own: ASGIApp) -> ASGIApp:
     for route, handler, watched in (*gateways.HANDLERS, *catalog.HANDLERS):
         operation = published(route, audited(route, handler), watched=watched, refuse=refuse)
         by_path.setdefault(route.path, {})[route.method] = operation
-    return router(by_path, default=own)
+    return router(by_path, (), node, default=own)
 
 
 def make_door(node: Node, own: ASGIApp, keyring: Keyring | None, tenants: Tenants) -> ASGIApp:
@@ -114,9 +133,16 @@ def make_door(node: Node, own: ASGIApp, keyring: Keyring | None, tenants: Tenant
     return Door(keyring, tenants, own=own, gateway=make_gateway(node, own))
 
 
-def router(by_path: dict[str, dict[str, Operation]], *, default: ASGIApp) -> ASGIApp:
+def router(
+    by_path: dict[str, dict[str, Operation]],
+    sockets: Iterable[tuple[str, SocketHandler]],
+    node: Node,
+    *,
+    default: ASGIApp,
+) -> ASGIApp:
     """The operations as one application."""
-    asgi_routes = [AsgiRoute(path, Methods(methods)) for path, methods in by_path.items()]
+    asgi_routes: list[BaseRoute] = [AsgiRoute(path, Methods(methods)) for path, methods in by_path.items()]
+    asgi_routes += [WebSocketRoute(path, SocketOperation(handler, node)) for path, handler in sockets]
     return Router(asgi_routes, redirect_slashes=False, default=default)
 
 
@@ -142,6 +168,8 @@ class Methods:
 
 async def unknown_path(scope: Scope, receive: Receive, send: Send) -> None:
     """Nothing is served at this path."""
+    if scope["type"] == "websocket":
+        return await refuse_socket(scope, receive, send)
     if scope["type"] != "http":
         raise Error(f"this server does not speak {scope['type']}")
     refusal = NotFound(f"nothing is served at {scope['path'][:128]!r}", hint="the paths are in docs/reference/http.md")

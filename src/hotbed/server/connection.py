@@ -7,7 +7,8 @@ arrive there.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from contextlib import asynccontextmanager
 from typing import Any, TypeVar
 
 from starlette.responses import Response
@@ -19,6 +20,19 @@ MOMENT_S = 0.05
 
 Emit = Callable[[bytes], Awaitable[None]]
 Produce = Callable[[Emit], Coroutine[Any, Any, None]]
+
+
+@asynccontextmanager
+async def together(*works: Coroutine[Any, Any, Any]) -> AsyncIterator[tuple[asyncio.Task[Any], ...]]:
+    """Tasks that have ended when the block has, whatever ends it."""
+    loop = asyncio.get_running_loop()
+    tasks = tuple(loop.create_task(work) for work in works)
+    try:
+        yield tasks
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
 
 class Gone(Exception):

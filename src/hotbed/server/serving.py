@@ -44,6 +44,7 @@ from hotbed.server.beside import Beside
 from hotbed.server.joining import JoinedHttp
 from hotbed.server.listeners import BACKLOG, SocketOwnership, listen
 from hotbed.server.logs import configure_logs
+from hotbed.server.operation import BODY_LIMIT
 from hotbed.server.readiness import Readiness
 from hotbed.server.settings import Settings, make_private_dir
 
@@ -192,7 +193,10 @@ def server_config(app: ASGIApp, **tls: Any) -> uvicorn.Config:
     return uvicorn.Config(
         app,
         http=JoinedHttp,
-        ws="none",
+        ws="wsproto",
+        ws_max_size=BODY_LIMIT,
+        ws_ping_interval=None,  # the published client answers pings from the wrong thread
+        ws_per_message_deflate=False,
         lifespan="off",
         log_config=None,
         access_log=False,

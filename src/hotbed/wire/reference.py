@@ -53,6 +53,8 @@ class Note:
 
 PATH = Parameter(name="path", says="an absolute path in the sandbox", required=True)
 MODE = Parameter(name="mode", says="the file's mode in octal, 644 unless given")
+WAIT = Parameter(name="wait_s", says="wait so long at most, 60 s, until there is something to say", kind="number")
+SINCE = Parameter(name="since", says="an offset in bytes; the `next` of the answer before", kind="integer")
 PAGE = (
     Parameter(name="limit", says="how many, 1000 at most; 50 unless given", kind="integer"),
     Parameter(name="before", says="the `next` of the page before", kind="integer"),
@@ -89,6 +91,9 @@ NOTES: Mapping[str, Note] = {
     "list_templates": Note(summary="The templates that the caller can use."),
     "get_template": Note(summary="One template.", errors=("unknown_template",)),
     "create_sandbox": Note(summary="Fork a sandbox and keep it.", errors=_FORKS),
+    "delete_sandboxes": Note(
+        summary="End all sandboxes with the given ids, labels, group and lease; answered when nothing is left."
+    ),
     "list_sandboxes": Note(summary="The caller's live sandboxes."),
     "get_sandbox": Note(summary="One live sandbox."),
     "delete_sandbox": Note(summary="End a sandbox; answered when nothing of it is left, and the same the second time."),
@@ -96,6 +101,18 @@ NOTES: Mapping[str, Note] = {
         summary="Run one thing in a sandbox: exactly one of `code`, `command` or `commands`.",
         lines=_EXEC_LINES,
         errors=_RUNS,
+    ),
+    "start_job": Note(
+        summary="Run one thing in the background. It ends with its sandbox.", errors=(*_RUNS, "at_capacity")
+    ),
+    "list_jobs": Note(summary="A sandbox's jobs, as far as they are remembered."),
+    "get_job": Note(summary="One job, with its result once it has ended.", query=(WAIT,)),
+    "delete_job": Note(summary="Kill a job and forget it; answered when it has ended, and the same the second time."),
+    "job_output": Note(summary="What a job printed from an offset on, as far as it is kept.", query=(SINCE, WAIT)),
+    "signal_job": Note(summary="Signal a job's process group."),
+    "connect_url": Note(
+        summary="A WebSocket address that opens one port of a sandbox for a while. Nothing is started by asking.",
+        errors=("tier_limit",),
     ),
     "rollout": Note(
         summary="Fork a sandbox, run one thing in it, discard it.", lines=_EXEC_LINES, errors=(*_FORKS, *_RUNS)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
-from hotbed.wire import execs, grading, health, ledger, pools, sandboxes, snapshots, templates, usage
+from hotbed.wire import execs, grading, health, jobs, ledger, pools, sandboxes, snapshots, templates, tunnels, usage
 
 LEASE_HEADER = "x-hotbed-lease"
 API_HEADER = "x-hotbed-api"  # a request with a key says by it that it speaks our API, not the published gateway's
@@ -57,6 +57,13 @@ CREATE_SANDBOX = Route(
     reply=sandboxes.SandboxCreated,
     status=201,
 )
+DELETE_SANDBOXES = Route(
+    name="delete_sandboxes",
+    method="POST",
+    path="/v1/sandboxes/delete",
+    request=sandboxes.Selector,
+    reply=sandboxes.SandboxesDeleted,
+)
 LIST_SANDBOXES = Route(name="list_sandboxes", method="GET", path="/v1/sandboxes", reply=sandboxes.SandboxList)
 GET_SANDBOX = Route(name="get_sandbox", method="GET", path="/v1/sandboxes/{id}", reply=sandboxes.SandboxRow)
 DELETE_SANDBOX = Route(name="delete_sandbox", method="DELETE", path="/v1/sandboxes/{id}", reply=sandboxes.Deleted)
@@ -81,6 +88,33 @@ LIST_ROLLOUTS = Route(name="list_rollouts", method="GET", path="/v1/rollouts", r
 SHOW_ROLLOUT = Route(name="show_rollout", method="GET", path="/v1/rollouts/{id}", reply=ledger.RolloutDetail)
 REPLAY = Route(name="replay", method="POST", path="/v1/rollouts/{id}/replay", reply=ledger.ReplayReport)
 REPLAY_GROUP = Route(name="replay_group", method="POST", path="/v1/groups/{id}/replay", reply=ledger.GroupReplay)
+
+START_JOB = Route(
+    name="start_job",
+    method="POST",
+    path="/v1/sandboxes/{id}/jobs",
+    request=execs.ExecRequest,
+    reply=jobs.JobRow,
+    status=201,
+)
+LIST_JOBS = Route(name="list_jobs", method="GET", path="/v1/sandboxes/{id}/jobs", reply=jobs.JobList)
+GET_JOB = Route(name="get_job", method="GET", path="/v1/sandboxes/{id}/jobs/{job}", reply=jobs.JobRow)
+DELETE_JOB = Route(name="delete_job", method="DELETE", path="/v1/sandboxes/{id}/jobs/{job}", reply=sandboxes.Deleted)
+JOB_OUTPUT = Route(name="job_output", method="GET", path="/v1/sandboxes/{id}/jobs/{job}/output", reply=jobs.JobOutput)
+SIGNAL_JOB = Route(
+    name="signal_job",
+    method="POST",
+    path="/v1/sandboxes/{id}/jobs/{job}/signal",
+    request=jobs.SignalJob,
+    reply=jobs.JobRow,
+)
+CONNECT_URL = Route(
+    name="connect_url",
+    method="POST",
+    path="/v1/sandboxes/{id}/connect-url",
+    request=tunnels.ConnectUrlRequest,
+    reply=tunnels.ConnectUrl,
+)
 
 PUT_FILE = Route(name="put_file", method="PUT", path="/v1/sandboxes/{id}/files", reply=sandboxes.FileWritten)
 GET_FILE = Route(name="get_file", method="GET", path="/v1/sandboxes/{id}/files")
@@ -157,6 +191,7 @@ ROUTES: tuple[Route, ...] = (
     LIST_TEMPLATES,
     GET_TEMPLATE,
     CREATE_SANDBOX,
+    DELETE_SANDBOXES,
     LIST_SANDBOXES,
     GET_SANDBOX,
     DELETE_SANDBOX,
@@ -167,6 +202,13 @@ ROUTES: tuple[Route, ...] = (
     SHOW_ROLLOUT,
     REPLAY,
     REPLAY_GROUP,
+    START_JOB,
+    LIST_JOBS,
+    GET_JOB,
+    DELETE_JOB,
+    JOB_OUTPUT,
+    SIGNAL_JOB,
+    CONNECT_URL,
     PUT_FILE,
     GET_FILE,
     FILE_OPERATION,

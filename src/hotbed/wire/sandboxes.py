@@ -23,6 +23,7 @@ class CreateSandbox:
     idle_ttl_s: float | None = None
     label: str | None = None
     labels: Mapping[str, str] = field(default_factory=dict)
+    group: str | None = None
     seed: str | None = None
     determinism: Determinism | None = None
     min_isolation: Isolation | None = None
@@ -66,6 +67,7 @@ class SandboxRow:
     fork_time_ms: float = 0.0
     label: str = ""
     labels: Mapping[str, str] = field(default_factory=dict)
+    group: str = ""
     lease_id: str | None = None
     seed: str = ""
     ttl_s: float | None = None
@@ -85,6 +87,27 @@ class Deleted:
 
     id: str
     deleted: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Selector:
+    """Sandboxes of the caller for which all that is given here holds. At least one thing must be."""
+
+    ids: tuple[str, ...] = ()
+    labels: Mapping[str, str] = field(default_factory=dict)
+    group: str | None = None
+    lease_id: str | None = None
+
+    def __post_init__(self) -> None:
+        named = bool(self.ids or self.labels or self.group or self.lease_id)
+        require(named, "nothing says which sandboxes", "give ids, labels, a group or a lease_id")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SandboxesDeleted:
+    """Which sandboxes were ended; nothing of them is left."""
+
+    ids: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

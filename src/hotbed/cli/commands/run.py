@@ -88,11 +88,11 @@ def read_code(path: str) -> bytes:
         raise InvalidRequest(f"{path} cannot be read: {reason.strerror}") from None
 
 
-def variables(words: Sequence[str]) -> dict[str, str]:
+def variables(words: Sequence[str], *, option: str = "--env") -> dict[str, str]:
     """NAME=VALUE words as a mapping."""
     for word in words:
         if "=" not in word:
-            raise InvalidRequest(f"--env {word!r} has no value", hint="give NAME=VALUE")
+            raise InvalidRequest(f"{option} {word!r} has no value", hint="give NAME=VALUE")
     return dict(word.split("=", 1) for word in words)
 
 

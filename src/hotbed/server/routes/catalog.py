@@ -113,12 +113,19 @@ def _own(node: Node, call: Call) -> TemplateRow:
     return row
 
 
+def _check_ports(ports: object) -> None:
+    """Ports to expose need nothing done: every port of a sandbox can be opened by who owns it."""
+    good = ports is None or (isinstance(ports, list) and all(type(port) is int and 0 < port < 65536 for port in ports))
+    require(good, f"ready.ports must be a list of ports, not {str(ports)[:80]}")
+
+
 def _baking(node: Node, body: dict[str, Any]) -> CreateTemplate:
     """What a bake makes. Raises `InvalidRequest` for what cannot be made here."""
     name, image, ready = body.get("name"), body.get("image"), _ready(body)
     require(isinstance(name, str) and name != "", "name is required")
     require(isinstance(image, str) and image != "", "image is required")
-    for field in ("http", "ports", "network"):
+    _check_ports(ready.get("ports"))
+    for field in ("http", "network"):
         require(not ready.get(field), f"ready.{field} needs a network, and sandboxes of this node have none")
     env = ready.get("env") or {}
     require(isinstance(env, dict), "ready.env must be an object of strings")

@@ -18,11 +18,13 @@ from hotbed.node.node import Node
 from hotbed.node.sessions import Session
 from hotbed.server.operation import Call, Handler
 from hotbed.server.published import route, session_id
+from hotbed.server.routes.tunnels import mint
 from hotbed.server.tenancy import own_lease, own_template
 from hotbed.wire import collimate
 from hotbed.wire.checks import require
 from hotbed.wire.collimate import SANDBOX
 from hotbed.wire.routes import Route
+from hotbed.wire.tunnels import TTL_LIMIT_S
 
 USAGE_DAYS = 30
 FORK_LIMIT = 64
@@ -82,12 +84,15 @@ async def suspend(node: Node, call: Call) -> dict[str, Any]:
 
 
 async def connect_url(node: Node, call: Call) -> dict[str, Any]:
-    """Refused."""
-    find(node, call)
-    body = call.body
-    port = body.get("port")
-    require(isinstance(port, int) and 1 <= port <= 65535, f"port must be 1 to 65535, not {port!r}")
-    raise NotSupported("sandboxes of this node expose no ports", hint="talk to what runs inside through exec")
+    """An address that opens one port for a while. Every port is exposed to who owns the sandbox."""
+    session, body = find(node, call), call.body
+    port, ttl_s = body.get("port"), body.get("ttl_seconds", 600)
+    require(type(port) is int and 1 <= port <= 65535, f"port must be 1 to 65535, not {port!r}")
+    if body.get("protocol", "tcp") != "tcp":
+        raise NotSupported("tunnels carry TCP only", hint="leave protocol out; a browser's own port can be forwarded")
+    ttl_s = min(max(float(ttl_s), 1.0), TTL_LIMIT_S) if isinstance(ttl_s, (int, float)) else 600.0
+    made = mint(node, call, session, call.segment("id"), port=port, ttl_s=ttl_s)
+    return {"url": made.url, "expires_at": made.expires_at}
 
 
 async def usage(node: Node, call: Call) -> dict[str, Any]:

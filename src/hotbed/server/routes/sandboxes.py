@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
+
 from hotbed.errors import SandboxGone
 from hotbed.node.node import Node
+from hotbed.node.selecting import selected
 from hotbed.server.operation import Call
-from hotbed.wire.sandboxes import Deleted, SandboxCreated, SandboxList, SandboxRow
+from hotbed.wire.sandboxes import Deleted, SandboxCreated, SandboxesDeleted, SandboxList, SandboxRow
 
 
 async def create(node: Node, call: Call) -> SandboxCreated:
@@ -31,3 +34,10 @@ async def delete(node: Node, call: Call) -> Deleted:
     except SandboxGone:
         pass
     return Deleted(id=session_id)
+
+
+async def delete_many(node: Node, call: Call) -> SandboxesDeleted:
+    """End all that a selector means, at once; the answer comes when nothing of them is left."""
+    found = selected((session for session in node.sessions if call.sees(session.held.lease)), call.body)
+    await asyncio.gather(*(session.held.end("deleted") for session in found))
+    return SandboxesDeleted(ids=tuple(session.id for session in found))

@@ -39,7 +39,7 @@ def test_a_sandbox_from_creation_to_deletion(tmp_path: Path) -> None:
         ("fork", {"count": 2, "labels": ["a"]}, 400),
         ("suspend", {}, 501),
         ("resume", {}, 501),
-        ("connect-url", {"port": 80}, 501),
+        ("connect-url", {"port": 80, "protocol": "cdp"}, 501),
         ("connect-url", {"port": 0}, 400),
     ],
 )
