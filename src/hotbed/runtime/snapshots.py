@@ -45,6 +45,7 @@ class Snapshot:
     memory_bytes: int
     layer: int
     layer_bytes: int
+    needs_files: bool
     skipped: tuple[str, ...]
 
     @property
@@ -133,6 +134,7 @@ class LiveFork:
             memory_bytes=memory["size"],
             layer=layer,
             layer_bytes=os.fstat(layer).st_size,
+            needs_files=memory["files"],
             skipped=tuple(skipped),
         )
         self._snapshots[number] = snapshot
@@ -161,26 +163,35 @@ class LiveFork:
         return vessel
 
     async def _fill(self, snapshot: Snapshot, box: ForkBox, program: RunningProgram, *, verify: bool) -> None:
-        source = os.open(f"/proc/self/fd/{snapshot.layer}", os.O_RDONLY | os.O_CLOEXEC)  # an offset of its own
+        """Files and memory. At the same time where memory needs no file: nobody has asked the copy for anything yet."""
+        files = asyncio.ensure_future(_restore_layer(snapshot, box))
         try:
-            if snapshot.layer_bytes:
-                await box.pass_layer("restore_layer", source)
+            if snapshot.needs_files:
+                await files
+            if program.handle is None:
+                raise SandboxGone("the vessel has ended")
+            request = {"op": "restore", "box": box.id, "snapshot": snapshot.id, "verify": verify}
+            await self._ask(request, program.handle)
         finally:
-            os.close(source)
-        if program.handle is None:
-            raise SandboxGone("the vessel has ended")
-        await self._ask({"op": "restore", "snapshot": snapshot.id, "verify": verify}, program.handle)
+            await files
 
     async def park(self, box: ForkBox) -> None:
         """Start the vessel in a fresh sandbox ahead of the copy that it will become."""
         vessel = await _start_vessel(box, _USUAL_PID)
         self._parked[box.id] = vessel
         vessel.program.end.add_done_callback(lambda _: self._unpark(box.id))
+        witness = self._templates.get(_home_of(box))
+        if witness is not None and witness.done() and vessel.program.handle is not None:
+            try:
+                await self._ask({"op": "look", "box": box.id, "template": witness.result()}, vessel.program.handle)
+            except Error:
+                pass  # it is only looked at ahead; whoever needs it will look again, and say what is wrong
 
     def _unpark(self, box_id: int) -> None:
         vessel = self._parked.pop(box_id, None)
         if vessel is not None:
             vessel.lane.close()
+            self._post({"op": "forget", "box": box_id})
 
     async def release(self, snapshot: Snapshot) -> None:
         """Free it. Idempotent."""
@@ -297,6 +308,16 @@ class LiveFork:
         for waiting in self._answers.values():
             if not waiting.done():
                 waiting.set_exception(SandboxFailed(reason))
+
+
+async def _restore_layer(snapshot: Snapshot, box: ForkBox) -> None:
+    if not snapshot.layer_bytes:
+        return
+    source = os.open(f"/proc/self/fd/{snapshot.layer}", os.O_RDONLY | os.O_CLOEXEC)  # an offset of its own
+    try:
+        await box.pass_layer("restore_layer", source)
+    finally:
+        os.close(source)
 
 
 async def _save_layer(box: ForkBox, layer: int) -> Mapping[str, Any]:

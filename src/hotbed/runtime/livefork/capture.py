@@ -15,7 +15,7 @@ from hotbed.runtime.livefork.facts import Manner
 from hotbed.runtime.livefork.handles import Handle
 from hotbed.runtime.livefork.image import Image
 from hotbed.runtime.livefork.maps import Mapping
-from hotbed.runtime.livefork.runs import PAGE, Run, union
+from hotbed.runtime.livefork.runs import PAGE, Run, both, minus, union
 from hotbed.runtime.livefork.tracee import Tracee
 from hotbed.runtime.livefork.witness import Witness, closed_to
 
@@ -33,18 +33,24 @@ class Unsupported(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Capture:
-    """A process as it was. `own` are all its pages, of which `image` holds those that are not the witness's."""
+    """A process as it was. `own` are all its pages, of which `image` holds those that may not be the witness's.
+
+    `kept` are those that are not, by content: many a page was written and is what it was (a reference, taken and given
+    back), and need not be written again. `needs_files`: it cannot be restored before its files are there.
+    """
 
     witness: Witness
     number: int
     mappings: list[Mapping]
     own: list[Run]
+    kept: list[Run]
     image: Image
     registers: list[int]
     mask: bytes
     vectors: bytes
     manner: Manner
     handles: tuple[Handle, ...]
+    needs_files: bool
     closed: tuple[int, ...] = ()
     skipped: tuple[str, ...] = ()
     digests: Digests = field(default_factory=dict)
@@ -66,17 +72,20 @@ def take(tracee: Tracee, witness: Witness, obstacles: list[str], *, skip: bool, 
     manner = facts.manner_of(tracee, about)
     kept = [mapping for mapping in mappings if not _is_lost(mapping)]
     own, image = _dump(pid, kept, witness)
+    common = both(image.runs, witness.own)
     return Capture(
         witness=witness,
         number=facts.inside_number(about),
         mappings=kept,
         own=own,
+        kept=union(minus(image.runs, common), image.unlike(witness.image, common)),
         image=image,
         registers=tracee.registers,
         mask=tracee.mask,
         vectors=tracee.get_vectors(),
         manner=manner,
         handles=opened,
+        needs_files=bool(opened) or not _starts_where(manner, witness) or not _files(kept) <= witness.files,
         closed=handles.closed_streams(pid),
         skipped=tuple(problems),
         digests=dict(digests(pid, kept)) if verify else {},
@@ -89,6 +98,15 @@ def _dump(pid: int, mappings: list[Mapping], witness: Witness) -> tuple[list[Run
     assert counted.strangers is not None
     closed = union(closed_to(private, "r"), counted.shared)
     return counted.own, Image.of(pid, counted.strangers, closed, witness.arena)
+
+
+def _starts_where(manner: Manner, witness: Witness) -> bool:
+    """Whether a vessel is in its working folder already; nobody knows before there was one."""
+    return witness.newborn is not None and witness.newborn.cwd == manner.cwd
+
+
+def _files(mappings: list[Mapping]) -> set[str]:
+    return {mapping.name for mapping in mappings if mapping.is_file}
 
 
 def _is_lost(mapping: Mapping) -> bool:

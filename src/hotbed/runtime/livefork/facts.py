@@ -55,6 +55,11 @@ def _read(path: Path) -> str:
         return ""
 
 
+def page_faults(pid: int) -> int:
+    """How many page faults it had that needed no disk."""
+    return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[7])
+
+
 def inside_number(about: dict[str, str]) -> int:
     """Its pid as its own sandbox numbers it."""
     return int(about["NSpid"].split()[-1])

@@ -7,10 +7,11 @@ never left half changed. It runs nothing of any sandbox, reads their memory as b
 Node to keeper (SEQPACKET, JSON, one pidfd by SCM_RIGHTS where a process is meant), each with a `key`:
     witness  {template} + fd                    the fork that never runs, of a template
     stop     {box, template} + fd               stop an environment that is idle
-    take     {box, template, snapshot, skip, verify} -> {size, skipped, number}
+    take     {box, template, snapshot, skip, verify} -> {size, skipped, number, files}
     go       {box}                              let it run on
-    restore  {snapshot, verify} + fd            make a vessel what the snapshot was taken of
-    forget   {snapshot} | {template}
+    look     {box, template} + fd               look at a vessel that is parked, so that its restore has less to do
+    restore  {box, snapshot, verify} + fd       make a vessel what the snapshot was taken of
+    forget   {snapshot} | {template} | {box}
 Keeper to node: {key, ...} or {key, error: "unsupported" | "busy" | "lost", message, names}.
 """
 
@@ -28,7 +29,7 @@ from typing import Any, NoReturn
 from hotbed.guest import frames
 from hotbed.runtime.livefork import capture, facts, loading, pages
 from hotbed.runtime.livefork.capture import Capture, Unsupported
-from hotbed.runtime.livefork.loading import Mismatch
+from hotbed.runtime.livefork.loading import Mismatch, Newborn
 from hotbed.runtime.livefork.tracee import Busy, Lost, Tracee, stop_idle
 from hotbed.runtime.livefork.witness import Witness
 
@@ -52,12 +53,14 @@ class Keeper:
         self._stopped: dict[int, Tracee] = {}
         self._obstacles: dict[int, list[str]] = {}
         self._captures: dict[int, Capture] = {}
+        self._newborns: dict[int, Newborn] = {}
         self._places = pages.places_are_visible()
         self._ops: dict[str, Callable[[Message, int], Message]] = {
             "witness": self._witness,
             "stop": self._stop,
             "take": self._take,
             "go": self._go,
+            "look": self._look,
             "restore": self._restore,
             "forget": self._forget,
         }
@@ -120,7 +123,7 @@ class Keeper:
         obstacles = self._obstacles[message["box"]]
         taken = capture.take(tracee, witness, obstacles, skip=message["skip"], verify=message["verify"])
         self._captures[message["snapshot"]] = taken
-        return {"size": taken.image.size, "skipped": taken.skipped, "number": taken.number}
+        return {"size": taken.image.size, "skipped": taken.skipped, "number": taken.number, "files": taken.needs_files}
 
     def _go(self, message: Message, _pid: int) -> Message:
         tracee = self._stopped.pop(message["box"])
@@ -132,13 +135,25 @@ class Keeper:
             raise Lost(str(error)) from None
         return {}
 
+    def _look(self, message: Message, pid: int) -> Message:
+        if pid == 0:
+            raise Lost("it has ended")
+        vessel = stop_idle(pid, LANE, patience_s=_PATIENCE_S)
+        try:
+            self._newborns[message["box"]] = Newborn.of(vessel, self._witnesses[message["template"]])
+        finally:
+            vessel.detach()
+        return {}
+
     def _restore(self, message: Message, pid: int) -> Message:
-        taken = self._captures.get(message["snapshot"])
+        taken, known = self._captures.get(message["snapshot"]), self._newborns.pop(message["box"], None)
         if taken is None or pid == 0:
             raise Lost("the snapshot is gone" if taken is None else "the vessel has ended")
         with stop_idle(pid, LANE, patience_s=_OVERDUE_S / 4) as vessel:
+            if known is not None and not known.holds(vessel):
+                known = None
             vessel.begin()
-            return dict(loading.load(vessel, taken, verify=message["verify"]))
+            return loading.load(vessel, taken, known, verify=message["verify"])
 
     def _forget(self, message: Message, _pid: int) -> Message:
         taken = self._captures.pop(message.get("snapshot", -1), None)
@@ -147,6 +162,7 @@ class Keeper:
         witness = self._witnesses.pop(message.get("template", -1), None)
         if witness is not None:
             witness.close()
+        self._newborns.pop(message.get("box", -1), None)
         return {}
 
 

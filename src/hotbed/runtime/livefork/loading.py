@@ -13,14 +13,16 @@ from __future__ import annotations
 import ctypes
 import os
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from hotbed.runtime.livefork import facts, handles, maps, pages
 from hotbed.runtime.livefork.capture import Capture, digests
 from hotbed.runtime.livefork.facts import Manner
 from hotbed.runtime.livefork.maps import Mapping, Piece
-from hotbed.runtime.livefork.runs import PAGE, Run, both, minus, size
+from hotbed.runtime.livefork.pages import Census
+from hotbed.runtime.livefork.runs import PAGE, Run, both, minus, size, union
 from hotbed.runtime.livefork.tracee import Lost, R, Tracee
-from hotbed.runtime.livefork.witness import closed_to
+from hotbed.runtime.livefork.witness import Witness, closed_to
 
 _READ, _WRITE, _EXECUTE = 1, 2, 4
 _SHARED, _PRIVATE, _FIXED, _ANONYMOUS, _NO_RESERVE = 1, 2, 0x10, 0x20, 0x4000
@@ -36,8 +38,43 @@ class Mismatch(Exception):
     """A restored page is not what it was."""
 
 
-def load(vessel: Tracee, capture: Capture, *, verify: bool = False) -> dict[str, int]:
-    """Restore into a stopped, idle vessel for which `begin` has been called, and let it run. What it took."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Newborn:
+    """A vessel as it was while it waited, before anybody needed it: most of the work of a restore, done ahead.
+
+    It holds for as long as the vessel has not run, which `holds` checks: the same process with the same registers, and
+    no page fault since.
+    """
+
+    pid: int
+    registers: list[int]
+    faults: int
+    mappings: list[Mapping]
+    census: Census
+
+    @classmethod
+    def of(cls, vessel: Tracee, witness: Witness) -> Newborn:
+        """Look at a stopped, idle vessel, and change nothing."""
+        mappings = maps.read(vessel.pid)
+        return cls(
+            pid=vessel.pid,
+            registers=list(vessel.registers),
+            faults=facts.page_faults(vessel.pid),
+            mappings=mappings,
+            census=witness.census(vessel.pid, maps.private(mappings)),
+        )
+
+    def holds(self, vessel: Tracee) -> bool:
+        """Whether this stopped vessel is still as it was."""
+        same = self.pid == vessel.pid and self.registers == vessel.registers
+        return same and self.faults == facts.page_faults(vessel.pid)
+
+
+def load(vessel: Tracee, capture: Capture, known: Newborn | None = None, *, verify: bool = False) -> dict[str, int]:
+    """Restore into a stopped, idle vessel for which `begin` has been called, and let it run. What it took.
+
+    `known` is the vessel as it was before `begin`, if it was looked at.
+    """
     about = facts.status(vessel.pid)
     _check(vessel, about, capture)
     manner = _manner_of(vessel, about, capture)
@@ -45,10 +82,13 @@ def load(vessel: Tracee, capture: Capture, *, verify: bool = False) -> dict[str,
     handles.open_again(vessel, capture.handles)
     for fd in capture.closed:
         vessel.call("close", fd)
-    if vessel.call("brk", capture.manner.break_at) != capture.manner.break_at:
-        raise Lost("its heap could not be given the size of the original's")
-    _lay_out(vessel, capture.mappings)
-    written = _fill(vessel, capture)
+    moved = _move_break(vessel, manner.break_at, capture.manner.break_at)
+    laid = _lay_out(vessel, maps.read(vessel.pid) if known is None or moved else known.mappings, capture.mappings)
+    if known is None:
+        counted = capture.witness.census(vessel.pid, maps.private(capture.mappings))
+    else:
+        counted = known.census.without(union(moved, laid))
+    written = _fill(vessel, capture, counted)
     if verify:
         _verify(vessel.pid, capture)
     vessel.set_vectors(capture.vectors)
@@ -76,9 +116,19 @@ def _manner_of(vessel: Tracee, about: dict[str, str], capture: Capture) -> Manne
 # --- layout ---
 
 
-def _lay_out(vessel: Tracee, want: list[Mapping]) -> None:
-    """Make its mappings those of the original."""
-    anew, gone = maps.differences(maps.read(vessel.pid), want)
+def _move_break(vessel: Tracee, now: int, wanted: int) -> list[Run]:
+    """Give its heap the size of the original's; the addresses that this concerns."""
+    if now == wanted:
+        return []
+    if vessel.call("brk", wanted) != wanted:
+        raise Lost("its heap could not be given the size of the original's")
+    low, high = min(now, wanted), max(now, wanted)
+    return [(low - low % PAGE, high + -high % PAGE)]
+
+
+def _lay_out(vessel: Tracee, have: list[Mapping], want: list[Mapping]) -> list[Run]:
+    """Make its mappings those of the original; the addresses that show something else now."""
+    anew, gone = maps.differences(have, want)
     for start, end in gone:
         vessel.call("munmap", start, end - start)
     files: dict[str, int] = {}
@@ -89,6 +139,7 @@ def _lay_out(vessel: Tracee, want: list[Mapping]) -> None:
     left = maps.differences(maps.read(vessel.pid), want) if anew or gone else ([], [])
     if left != ([], []):
         raise Lost(f"its memory could not be laid out: {left!r:.300}")
+    return union(gone, ((piece.start, piece.end) for piece in anew if not piece.only_rights))
 
 
 def _map(vessel: Tracee, piece: Piece, files: dict[str, int]) -> None:
@@ -117,13 +168,12 @@ def _rights(letters: str) -> int:
 # --- pages ---
 
 
-def _fill(vessel: Tracee, capture: Capture) -> int:
-    """Make its pages those of the original; how many bytes were written."""
+def _fill(vessel: Tracee, capture: Capture, counted: Census) -> int:
+    """Make its pages, of which these are its own, those of the original; how many bytes were written."""
     pid, witness = vessel.pid, capture.witness
     private = maps.private(capture.mappings)
     unwritable = closed_to(private, "w")
-    kept = list(capture.image.runs)
-    counted = witness.census(pid, private)
+    kept = capture.kept
     for run, mapping in _cut(minus(counted.own, capture.own), private):
         _empty(vessel, run, mapping)
     equal = minus(capture.own, kept)  # to the witness's, in the original
@@ -134,9 +184,11 @@ def _fill(vessel: Tracee, capture: Capture) -> int:
 
 
 def _cut(runs: list[Run], private: list[Mapping]) -> Iterator[tuple[Run, Mapping]]:
-    for mapping in private:
-        for run in both(runs, [mapping.run]) if runs else ():
-            yield run, mapping
+    index = 0
+    for start, end in both(runs, [mapping.run for mapping in private]):
+        while private[index].end <= start:
+            index += 1
+        yield (start, end), private[index]
 
 
 def _empty(vessel: Tracee, run: Run, mapping: Mapping) -> None:

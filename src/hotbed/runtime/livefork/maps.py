@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from hotbed.runtime.livefork.runs import Run
 
@@ -12,8 +13,7 @@ _KERNELS = ("[vvar]", "[vvar_vclock]", "[vdso]", "[vsyscall]")
 _ANONYMOUS = ("", "[heap]", "[stack]")
 
 
-@dataclass(frozen=True, slots=True)
-class Mapping:
+class Mapping(NamedTuple):
     """One line of /proc/pid/maps (man 5 proc_pid_maps)."""
 
     start: int
@@ -85,6 +85,8 @@ class Piece:
 
 def differences(have: Sequence[Mapping], want: Sequence[Mapping]) -> tuple[list[Piece], list[Run]]:
     """What to map anew and what to unmap, so that `have` becomes `want`."""
+    same = set(have) & set(want)  # nearly all of them
+    have, want = ([mapping for mapping in side if mapping not in same] for side in (have, want))
     edges = sorted({edge for mapping in (*have, *want) for edge in mapping.run})
     anew: list[Piece] = []
     gone: list[Run] = []

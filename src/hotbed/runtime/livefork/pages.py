@@ -23,10 +23,10 @@ from dataclasses import dataclass
 from hotbed.guest import kernel
 from hotbed.runtime.linux.memory import NR_PROCESS_VM_READV, NR_PROCESS_VM_WRITEV
 from hotbed.runtime.livefork.maps import Mapping
-from hotbed.runtime.livefork.runs import PAGE, Run, matching, union
+from hotbed.runtime.livefork.runs import PAGE, Run, matching, minus, union
 
 _WORD = 8
-_BLOCK = 64 * _WORD
+_NOTHING_OR_ALL = bytes([0]) + b"\xff" * 255
 _PLACE = (1 << 55) - 1
 _IOVECS = 1024
 # Top byte: 0x80 present, 0x40 swapped out, 0x20 a file's (or shared) page.
@@ -82,39 +82,51 @@ class Census:
     strangers: list[Run] | None
     shared: list[Run]
 
+    def without(self, gone: list[Run]) -> Census:
+        """What is left when these addresses have been unmapped or mapped anew."""
+        if not gone:
+            return self
+        strangers = None if self.strangers is None else minus(self.strangers, gone)
+        return Census(minus(self.own, gone), strangers, minus(self.shared, gone))
+
 
 def census(pagemap: Pagemap, mappings: Iterable[Mapping], other: Pagemap | None) -> Census:
     """Count the pages of private mappings that hold something written: anonymous, here or swapped out."""
     found: list[Run] = []
     strangers: list[Run] = []
     shared: list[Run] = []
-    for mapping in mappings:
-        words = pagemap.words(mapping.start, mapping.end)
+    for start, end in union(mapping.run for mapping in mappings):
+        words = pagemap.words(start, end)
         marks = words[_WORD - 1 :: _WORD]
-        mine = list(matching(_OWN, marks, mapping.start))
+        mine = list(matching(_OWN, marks, start))
         if not mine:
             continue
         found += mine
         if other is not None:
-            marks = _without_equal(words, other.words(mapping.start, mapping.end), marks)
-            strangers += matching(_OWN, marks, mapping.start)
-        shared += matching(_SHARED, marks, mapping.start)
-    return Census(union(found), union(strangers) if other is not None else None, union(shared))
+            theirs = other.words(start, end)
+            if theirs == words:
+                continue
+            marks = _without_equal(words, theirs, marks)
+            strangers += matching(_OWN, marks, start)
+        shared += matching(_SHARED, marks, start)
+    return Census(found, strangers if other is not None else None, shared)
 
 
 def _without_equal(mine: bytes, theirs: bytes, marks: bytes) -> bytes:
-    """The marks with those of pages that are the same in both taken out. Block by block: most are wholly equal."""
-    kept = bytearray(marks)
-    for block in range(0, len(mine), _BLOCK):
-        one, two = mine[block : block + _BLOCK], theirs[block : block + _BLOCK]
-        first = block // _WORD
-        if one == two:
-            kept[first : first + _BLOCK // _WORD] = bytes(len(one) // _WORD)
-            continue
-        for index in range(0, len(one), _WORD):
-            if one[index : index + _WORD] == two[index : index + _WORD]:
-                kept[first + index // _WORD] = 0
-    return bytes(kept)
+    """The marks with those of pages that are the same in both taken out.
+
+    A page at a time would be a loop of Python for each page of a heap, so all at once: as very long numbers.
+    """
+    differ = (_number(mine) ^ _number(theirs)).to_bytes(len(mine), "little")
+    folded = 0
+    for place in range(_WORD):
+        folded |= _number(differ[place::_WORD])
+    mask = folded.to_bytes(len(marks), "little").translate(_NOTHING_OR_ALL)
+    return (_number(mask) & _number(marks)).to_bytes(len(marks), "little")
+
+
+def _number(data: bytes) -> int:
+    return int.from_bytes(data, "little")
 
 
 def address_of(buffer: mmap.mmap) -> int:

@@ -39,8 +39,18 @@ def minus(these: Sequence[Run], those: Sequence[Run]) -> list[Run]:
 
 
 def both(these: Sequence[Run], those: Sequence[Run]) -> list[Run]:
-    """Every address that is in both."""
-    return minus(these, minus(these, those))
+    """Every address that is in both. Sorted and disjoint, as these are."""
+    found: list[Run] = []
+    first = 0
+    for start, end in these:
+        while first < len(those) and those[first][1] <= start:
+            first += 1
+        index = first
+        while index < len(those) and those[index][0] < end:
+            other_start, other_end = those[index]
+            found.append((max(start, other_start), min(end, other_end)))
+            index += 1
+    return found
 
 
 def size(runs: Iterable[Run]) -> int:

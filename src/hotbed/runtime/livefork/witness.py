@@ -22,7 +22,9 @@ class Witness:
         self.arena = Arena()
         self.newborn: Manner | None = None  # how a program of the template is set up before it has done anything
         self.trusts_places = trust_places
-        mappings = maps.private(maps.read(pid))
+        everything = maps.read(pid)
+        self.files = {mapping.name for mapping in everything if mapping.is_file}
+        mappings = maps.private(everything)
         self.pagemap = Pagemap(pid)
         self.own = pages.census(self.pagemap, mappings, None).own
         self.image = Image.of(pid, self.own, self.own)

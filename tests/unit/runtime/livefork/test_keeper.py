@@ -58,10 +58,22 @@ def test_a_snapshot_is_taken_while_it_is_stopped(ask: Ask) -> None:
     os.waitpid(witness, 0)
 
 
+def test_a_vessel_that_was_looked_at_goes_on_waiting(ask: Ask) -> None:
+    """Nothing of it changes; what was seen is forgotten with its sandbox."""
+    witness, end = forked()
+    with idle(after="print('on')") as process:
+        ask({"op": "witness", "template": 1}, witness)
+        assert ask({"op": "look", "box": 5, "template": 1}, process.pid) == {}
+        assert ask({"op": "forget", "box": 5}) == {}
+        assert process.go_on() == "on\ndone\n"
+    os.close(end)
+    os.waitpid(witness, 0)
+
+
 def test_what_cannot_be_done_is_an_answer(ask: Ask) -> None:
     """The keeper goes on."""
     with idle() as process:
-        assert ask({"op": "restore", "snapshot": 1, "verify": False}, process.pid)["error"] == "lost"
+        assert ask({"op": "restore", "box": 5, "snapshot": 1, "verify": False}, process.pid)["error"] == "lost"
         assert process.go_on() == "done\n"
 
 

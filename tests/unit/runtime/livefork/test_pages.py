@@ -71,3 +71,11 @@ def test_what_is_not_there_is_an_error() -> None:
     """No silent hole."""
     with pytest.raises(OSError):
         pages.fetch(os.getpid(), [((PAGE, 2 * PAGE), pages.address_of(mmap.mmap(-1, PAGE, PRIVATE)))])
+
+
+def test_a_census_without_what_was_mapped_anew() -> None:
+    """Pages that are gone are nobody's any more, so nothing may be concluded from what they were."""
+    counted = pages.Census([(0, 4 * PAGE)], [(PAGE, 3 * PAGE)], [(3 * PAGE, 4 * PAGE)])
+
+    assert counted.without([(2 * PAGE, 4 * PAGE)]) == pages.Census([(0, 2 * PAGE)], [(PAGE, 2 * PAGE)], [])
+    assert counted.without([]) is counted
