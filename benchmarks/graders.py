@@ -20,9 +20,10 @@ _PLACE = Path("build") / f"collimate-rl-{VERSION}"
 
 Problem = dict[str, str]
 
-# Grades every problem so often, eight at a time; prints candidates per second and how many were paid.
+# Grades every problem so often, each group eight at a time; prints how many were paid and the seconds it took.
 _PUBLISHED = """
 import json, sys, time
+from concurrent.futures import ThreadPoolExecutor
 from collimate_rl import CollimateClient, grade_batch
 from collimate_rl.local_backend import LocalCollimateBackend
 from collimate_rl.rewards import RewardSpec
@@ -32,14 +33,17 @@ class HumanEval(RewardSpec):
     def build(self, path):
         return f"exec(compile(open({path!r}).read() + {self.tail!r}, 'candidate', 'exec'))\\nprint(1.0)\\n"
 
-problems, copies = json.load(sys.stdin)
-with LocalCollimateBackend() as backend:
+problems, copies, groups = json.load(sys.stdin)
+with LocalCollimateBackend() as backend, ThreadPoolExecutor(groups) as pool:
     client = CollimateClient(backend.base_url)
-    begun, paid = time.perf_counter(), 0
-    for each in problems:
+
+    def graded(each):
         spec = HumanEval("\\n" + each["test"] + "\\ncheck(" + each["entry_point"] + ")\\n")
         codes = [each["prompt"] + each["canonical_solution"]] * copies
-        paid += sum(r.reward == 1.0 for r in grade_batch(client, "py", codes, spec, concurrency=8))
+        return sum(r.reward == 1.0 for r in grade_batch(client, "py", codes, spec, concurrency=8))
+
+    begun = time.perf_counter()
+    paid = sum(pool.map(graded, problems))
     print(json.dumps([paid, time.perf_counter() - begun]))
 """
 
@@ -66,12 +70,12 @@ def human_eval_rate(problems: list[Problem]) -> float:
     return len(problems) / (time.perf_counter() - begun)
 
 
-def published_rate(problems: list[Problem], *, copies: int) -> float | None:
+def published_rate(problems: list[Problem], *, copies: int, groups: int) -> float | None:
     """Candidates per second through the published client; None where it cannot be installed."""
     python = published_python()
     if python is None:
         return None
-    given = json.dumps([problems, copies])
+    given = json.dumps([problems, copies, groups])
     done = subprocess.run([python, "-I", "-c", _PUBLISHED], input=given, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stderr[-2000:]
     paid, seconds = json.loads(done.stdout.splitlines()[-1])

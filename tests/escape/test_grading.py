@@ -177,12 +177,40 @@ def test_siblings_share_nothing(client: Client) -> None:
     assert grade(leaver, judge, client=client).reward == 1.0
 
 
+def test_jobs_leave_nothing_to_the_next(client: Client) -> None:
+    """A judge's sandbox may serve several groups of one client: whatever tests leave is gone, or the sandbox is."""
+    leave = (
+        "import json\njson.left = True\n",
+        "open('/tmp/left', 'w').close()\n",
+        "open('/dev/shm/left', 'w').close()\n",
+        "import subprocess\nsubprocess.Popen(['sleep', '60'], start_new_session=True)\n",
+        "import socket\ns = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)\ns.bind(('127.0.0.1', 0))\n"
+        "s.sendto(b'x', s.getsockname())\n",
+        "import ctypes\nctypes.CDLL(None).shmget(7, 4096, 0o1777)\n",
+        "import os\ntry:\n    os.kill(1, 9)\n    os.kill(-1, 9)\nexcept OSError:\n    pass\n",
+    )
+    look = (
+        "import glob, json, os\n"
+        "found = glob.glob('/tmp/left') + glob.glob('/dev/shm/left')\n"
+        "others = [p for p in os.listdir('/proc') if p.isdigit()]\n"
+        "shared = open('/proc/sysvipc/shm').read().splitlines()[1:]\n"
+        "packets = [line.split()[2] for line in open('/proc/net/dev') if 'lo:' in line]\n"
+        "assert not found and len(others) <= 3 and not hasattr(json, 'left') and not shared, (found, others, shared)\n"
+        "assert packets in ([], ['0']), packets\n"
+    )
+    for each in leave:
+        for tests in (each, look, look):
+            result = grade(HONEST, UnitTestReward(tests=tests + "assert solve(20) == 41207\n"), client=client)
+            assert result.reward == 1.0, (each, result.reason)
+
+
 def test_failures_cannot_be_chosen(client: Client) -> None:
     """Every way to die, to lie about it, and to be in the way: a number comes out, never None."""
     dying = [
         *(f"import os\nos._exit({code})" for code in (1, 2, 70, 97, 124, 137, 254, 255)),
         *(f"import os\nos.kill(os.getpid(), {number})" for number in (6, 9, 11, 15, 19, 24)),
         "import os\nos.kill(1, 9)\nos.kill(-1, 9)",
+        "import os\nos.kill(0, 9)\nos._exit(0)",
         "import os\nos.kill(os.getppid(), 9)\nos._exit(0)",
         "print('infra_error reward None')\nraise MemoryError('no sandbox for the candidate')",
         "import os\nwhile True:\n    try:\n        os.fork()\n    except OSError:\n        os._exit(1)",

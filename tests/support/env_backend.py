@@ -167,6 +167,8 @@ class EnvBox:
 class EnvTemplate:
     """Forks boxes; `refuse` makes that fail."""
 
+    solos = True
+
     def __init__(self, spec: TemplateSpec, backend: EnvBackend) -> None:
         self.spec = spec
         self.digest = f"sha256:{abs(hash(spec)):x}"

@@ -70,6 +70,7 @@ def asked(
     """A judge's peer of a candidate that has loaded `code`."""
     ours, theirs = socket.socketpair()
     pid = start(candidate.main, theirs, [ours])
+    assert ours.recv(1) == candidate.HERE
     header = {"op": "load", "code": len(code.encode()), "prelude": 0, "files": [], "module": "solution"}
     frames.send(ours, {**header, "names": list(names), "cpu_s": 5.0}, code.encode())
     channel = calls.Channel(ours, tick_s=sealing.TICK_S)

@@ -80,9 +80,9 @@ def judge_spec(spec: Sealed, seed: str) -> dict[str, Any]:
 
 
 def job_frame(
-    job_id: str, spec: Sealed, candidates: Sequence[CandidateCode], seed: str
+    job_id: str, spec: Sealed, candidates: Sequence[CandidateCode], seed: str, *, cpu: int | None = None
 ) -> tuple[dict[str, Any], bytes]:
-    """Header and body of the job; the candidates' sockets go with it, in the same order."""
+    """Header and body of the job; the candidates' sockets go with it, in the same order. `cpu` is theirs, too."""
     if not 0 < len(candidates) <= GROUP_LIMIT:
         raise InvalidSpec(f"a group has 1 to {GROUP_LIMIT} candidates, not {len(candidates)}")
     parts = [json.dumps(judge_spec(spec, seed)).encode()]
@@ -92,7 +92,10 @@ def job_frame(
         files = [(path, text.encode("utf-8", "surrogatepass")) for path, text in candidate.files.items()]
         parts += [code, *(data for _, data in files)]
         codes.append([len(code), [[path, len(data)] for path, data in files]])
-    return {"op": "judge", "id": job_id, "spec": len(parts[0]), "codes": codes}, b"".join(parts)
+    header = {"op": "judge", "id": job_id, "total_s": spec.limits.candidate_wall_s, "spec": len(parts[0])}
+    if cpu is not None:
+        header["cpu"] = cpu
+    return {**header, "codes": codes}, b"".join(parts)
 
 
 def deadline_s(spec: Sealed, candidates: int) -> float:

@@ -80,6 +80,8 @@ def reward_of(outcomes: Sequence[Outcome], *, partial: bool, weights: Sequence[f
 def result_of(verdict: Mapping[str, Any], *, partial: bool, weights: Sequence[float] = ()) -> GradeResult:
     """The result of a judge's verdict frame. The judge runs the user's tests, so its frame is checked, too."""
     status = verdict.get("status")
+    if status == "lost":
+        return infra_failure(str(verdict.get("reason", "")))
     if status not in _JUDGED:
         return infra_failure(f"the judge answered status {status!r}")
     checks = tuple(Check(name=str(n), outcome=o, message=str(m)) for n, o, m in verdict.get("checks", ()))

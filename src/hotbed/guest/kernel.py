@@ -56,6 +56,9 @@ SUPPORTED = platform.machine() == "x86_64"
 _Word = Union[int, bytes, None]
 
 _libc = ctypes.CDLL(None, use_errno=True)
+_libc.signal.argtypes = [ctypes.c_int, ctypes.c_void_p]
+_libc.signal.restype = ctypes.c_void_p
+_exit = ctypes.cast(_libc._exit, ctypes.c_void_p)
 _syscall = _libc.syscall
 _syscall.restype = ctypes.c_long
 _syscall.argtypes = [ctypes.c_long] + [ctypes.c_void_p] * 6
@@ -143,6 +146,14 @@ def pidfd_open(pid: int) -> int:
 def pidfd_kill(pidfd: int, signal: int) -> None:
     """Signal exactly the process that the descriptor stands for."""
     call(NR_PIDFD_SEND_SIGNAL, pidfd, signal)
+
+
+def exit_at(signal: int) -> None:
+    """End this process with the signal's number as its exit code when it comes, whatever it is doing then.
+
+    For the pid 1 of a namespace: signals whose action is the default one do not reach it.
+    """
+    _libc.signal(signal, _exit)
 
 
 def trim_heap() -> None:

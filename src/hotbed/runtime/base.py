@@ -335,10 +335,11 @@ class Box(Protocol):
 
 
 class Template(Protocol):
-    """A warm template."""
+    """A warm template. `solos` says whether its forks may be `solo`, every limit kept without an agent's help."""
 
     spec: TemplateSpec
     digest: str
+    solos: bool
 
     async def fork(self, request: BoxRequest) -> Box:
         """A new sandbox, perhaps still being born: its requests wait for that."""

@@ -16,7 +16,7 @@ from typing import Any, Literal, NoReturn, Protocol
 
 from hotbed.errors import SandboxGone
 from hotbed.runtime.base import BoxRequest, ExecOutcome, ExecRequest, OnOutput, Program, ProgramEnd
-from hotbed.runtime.groups import Slot
+from hotbed.runtime.groups import Slot, run_delay_s
 from hotbed.runtime.link import close_all
 from hotbed.runtime.running import OnStart
 from hotbed.runtime.templates import Ended
@@ -48,6 +48,7 @@ class SoloBox:
         self.prints = tuple(os.memfd_create(name, os.MFD_CLOEXEC) for name in ("stdout", "stderr"))
         self._home = home
         self._out_of_memory = False
+        self._waited_s = 0.0
         self._gone: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         self._printed = (b"", b"")
 
@@ -102,15 +103,21 @@ class SoloBox:
 
     def ran_out_of_memory(self) -> bool:
         """Whether the kernel has killed something in it for memory."""
-        return self._out_of_memory
+        if self._gone.done() or self.slot is None:
+            return self._out_of_memory
+        return self.slot.was_out_of_memory()
 
     def cpu_s(self) -> float:
         """CPU time of all its processes, as its template reaped them."""
         return self.usage.cpu_us / 1e6 if self.usage is not None else 0.0
 
     def waited_s(self) -> float:
-        """Nobody asks."""
-        return 0.0
+        """How long its processes were runnable without a CPU since last asked."""
+        if self.slot is None or self._gone.done():
+            return 0.0
+        total = sum(map(run_delay_s, self.slot.members()))
+        waited, self._waited_s = max(0.0, total - self._waited_s), total
+        return waited
 
     def _read(self) -> tuple[bytes, bytes]:
         stdout, stderr = map(_head_and_tail, self.prints)

@@ -34,8 +34,10 @@ def run(channel: socket.socket, config: Mapping[str, Any], stdio: Stdio) -> NoRe
         _arrange(_PRINTS + len(config.get("events", ())))
         _limit_files(config["limits"]["disk_mib"])
         os.chdir(config["cwd"])
-        reseed()
-        programs.find(config["solo"]["program"]).main(channel, config["solo"]["config"])
+        program = programs.find(config["solo"]["program"])
+        if getattr(program, "RESEEDS", True):
+            reseed()
+        program.main(channel, config["solo"]["config"])
         code = 0
     except BaseException:  # noqa: BLE001  # boundary: whatever a program does, it ends here and is told
         sys.excepthook(*sys.exc_info())
@@ -46,7 +48,11 @@ def run(channel: socket.socket, config: Mapping[str, Any], stdio: Stdio) -> NoRe
 
 
 def _arrange(out: int) -> None:
-    """What is printed goes to the two descriptors from `out` on; nothing but the channel stays beside them."""
+    """A session of its own, for a signal to a process group knows no pid namespaces: it would reach the siblings.
+
+    What is printed goes to the two descriptors from `out` on; nothing but the channel stays beside them.
+    """
+    child._setsid()
     os.dup2(out, 1)
     os.dup2(out + 1, 2)
     kernel.close_from(_PRINTS)

@@ -4,7 +4,8 @@ Nothing here is trusted. The process holds no test, no expected value, no refere
 it could forge is an answer to a question that it has been asked. What keeps honest programs honest is done here: a
 fresh module per candidate, arguments that are copies, a CPU limit per call.
 
-The channel starts with frames (see `frames`) from the judge:
+The channel starts with one byte, `HERE`: the sandbox is what it should be, and nothing of the candidate has run. From
+there on whatever goes wrong is the candidate's doing. Then it takes frames (see `frames`) from the judge:
 
     {"op":"load", ...}      load the code in this process, answer `[0,"k"]` and serve calls (see `calls`) on this
     channel
@@ -26,10 +27,12 @@ import socket
 import time
 from typing import Any, Dict, List, Optional
 
-from .. import frames
+from .. import frames, kernel
 from . import calls
 from .lending import CandidatePeer
-from .loading import Program
+from .loading import CPU_SIGNAL, Program
+
+HERE = b"\1"  # no frame begins with it: its first byte would be that of a length beyond any limit
 
 
 def main(channel: socket.socket, config: Dict[str, Any]) -> None:
@@ -38,12 +41,15 @@ def main(channel: socket.socket, config: Dict[str, Any]) -> None:
     control = frames.Connection(channel)
     host = _Host(control)
     try:
+        channel.sendall(HERE)
         while True:
             header, body, fds = control.receive()
             if header["op"] == "load":
+                if os.getpid() == 1:
+                    kernel.exit_at(CPU_SIGNAL)
                 return serve(channel, Program.parse(header, body))
             host.handle(header, body, fds)
-    except (frames.Closed, frames.FrameError):
+    except (frames.Closed, frames.FrameError, ConnectionError):
         host.end()
 
 
@@ -63,7 +69,7 @@ def serve(channel: socket.socket, program: Program) -> None:
         peer.load()
         peer.serve()
     except (calls.Gone, calls.Broken):
-        os._exit(0)
+        pass
 
 
 class _Host:
@@ -103,6 +109,7 @@ class _Host:
             self._control.close()
             if self._program is not None:
                 serve(socket.socket(fileno=fd), self._program)
+                os._exit(0)
         finally:
             os._exit(70)
 

@@ -2,17 +2,19 @@
 
 The node sends one frame per job, with a connected stream socket to each candidate's program:
 
-    {"op":"judge","id":str,"spec":bytes,"codes":[[bytes, [[path,bytes]...]]...]}     body: spec (JSON), then each
-                                                                                    candidate's code and files
+    {"op":"judge","id":str,"total_s":float,"spec":bytes,"codes":[[bytes,[[path,bytes]...]]...]}     body: spec (JSON),
+                                                                        then each candidate's code and files
 and gets, in any order,
     {"op":"verdict","id","index","status","reason","checks":[[name,outcome,message]...],"passed","total","calls",
-     "unsealed":[reason...],"tampered":str,"seconds"}                               exactly one for each candidate
+     "unsealed":[reason...],"tampered":str,"gone":bool,"seconds"}                   exactly one for each candidate
     {"op":"usage","id","index"}          answer {"op":"usage","id","index","waited_s":float}: how long that sandbox was
                                          runnable without a CPU since it was last asked for; 0 if that is not known
-and at the end {"op":"done","id"}. The verdict on a candidate is also the sign that its sandbox is not needed any more.
+and at the end {"op":"done","id","clean":bool}, clean if another job may follow. The verdict on a candidate is also the
+sign that its sandbox is not needed any more.
 For checkers of program output there is {"op":"check"}, see `judge_outputs`.
 
-Status: ok (every check passed), failed, candidate_error, timeout, spec_error.
+Status: ok (every check passed), failed, candidate_error, timeout, spec_error; lost when a candidate's sandbox never
+came to be, which no candidate can bring about. "gone" says whether its process was seen to end.
 
 Test scripts are users' code, so they run in worker processes; this one only supervises and never runs a byte of them.
 One worker takes the candidates in turn, which costs no fork per candidate. As soon as an answer is slow to come, the
@@ -24,37 +26,57 @@ to blame. A candidate must not be able to choose that, so loading counts as much
 from __future__ import annotations
 
 import gc
-import json
 import mmap
 import os
 import select
 import signal
 import socket
 import time
-from typing import Any, Dict, List
+from typing import Any, Dict, List, Optional
 
-from .. import frames
+from .. import frames, kernel
+from ..agent.forking import fork
 from . import judge_outputs
 from .candidate import share_cpu
-from .judge_candidate import Candidate
-from .judge_worker import UNASKED, work
+from .judge_worker import UNASKED, Job, work
+from .leftovers import Ground
 
 GRACE_S = 5.0
+RESEEDS = False  # random state is for the workers to renew; this process draws nothing
 
 
 def main(channel: socket.socket, config: Dict[str, Any]) -> None:
-    """Judge one job after another until the node closes its end. `config["cpu"]` as in `candidate.main`."""
-    share_cpu(config)
+    """Judge one job after another until the node closes its end. A job's `cpu` is as in `candidate.main`."""
     node = frames.Connection(channel)
-    while True:
-        try:
-            header, body, fds = node.receive()
-        except frames.Closed:
-            return
-        if header.get("op") == "judge":
-            Supervisor(node, header, body, fds).run()
-        elif header.get("op") == "check":
-            judge_outputs.answer(node, header, body)
+    ground = None
+    if os.getpid() == 1:
+        kernel.prctl(kernel.PR_SET_DUMPABLE, 0)  # what comes after this job is none of its tests' business
+        ground = Ground()
+    gc.freeze()
+    try:
+        while True:
+            answer(node, ground)
+    except frames.Closed:
+        pass
+
+
+def answer(node: frames.Connection, ground: Optional[Ground]) -> None:
+    """Do the next job. Raises `Closed`."""
+    header, body, fds = node.receive()
+    if header.get("op") == "judge":
+        every = os.sched_getaffinity(0)
+        share_cpu(header)
+        Supervisor(node, header, body, fds).run(ground)
+        os.sched_setaffinity(0, every)
+    elif header.get("op") == "check":
+        judge_outputs.answer(node, header, body)
+
+
+def warm() -> None:
+    """For a template: judge something, so that forks find the way warm."""
+    from . import rehearsal  # which needs this module
+
+    rehearsal.run()
 
 
 class _Work:
@@ -73,48 +95,34 @@ class Supervisor:
     def __init__(self, node: frames.Connection, header: Dict[str, Any], body: bytes, fds: List[int]) -> None:
         self._node = node
         self._id = header["id"]
-        start = header["spec"]
-        self._spec = json.loads(body[:start].decode("utf-8", "surrogatepass"))
-        self._candidates: Dict[int, Candidate] = {}
-        for index, ((size, files), fd) in enumerate(zip(header["codes"], fds)):
-            code, start = body[start : start + size], start + size
-            extra = []
-            for path, length in files:
-                extra.append((path, body[start : start + length]))
-                start += length
-            self._candidates[index] = Candidate(socket.socket(fileno=fd), code, extra, self._spec)
-        self._answered = mmap.mmap(-1, max(1, len(self._candidates)))
+        self._job = Job(header, body, fds)
+        self._limit_s = header["total_s"] + GRACE_S
+        self._answered = mmap.mmap(-1, max(1, len(fds)))
         self._workers: Dict[int, _Work] = {}
 
-    def run(self) -> None:
+    def run(self, ground: Optional[Ground]) -> None:
         """See every candidate to its verdict."""
-        gc.freeze()
-        self._fork(list(self._candidates))
+        self._fork(list(range(len(self._job.fds))))
         while self._workers:
             self._turn()
-        self._node.send({"op": "done", "id": self._id})
+        clean = ground is not None and ground.is_untouched()
+        self._node.send({"op": "done", "id": self._id, "clean": clean})
 
     def _fork(self, indices: List[int]) -> None:
         if not indices:
             return
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
-        pid = os.fork()
+        pid = fork()
         if pid == 0:
             for sock in [ours, self._node.sock, *(each.link.sock for each in self._workers.values())]:
                 sock.close()
-            work(
-                frames.Connection(theirs),
-                self._spec,
-                self._answered,
-                {index: self._candidates[index] for index in indices},
-            )
+            work(frames.Connection(theirs), self._job, self._answered, indices)
         theirs.close()
         self._workers[ours.fileno()] = _Work(pid, ours, indices)
 
     def _turn(self) -> None:
         """Wait for the next thing to happen, and deal with it."""
-        limit = self._spec["total_s"] + GRACE_S
-        deadline = min(each.since for each in self._workers.values()) + limit
+        deadline = min(each.since for each in self._workers.values()) + self._limit_s
         poll = select.poll()
         for fd in [self._node.fileno(), *self._workers]:
             poll.register(fd, select.POLLIN)
@@ -125,7 +133,7 @@ class Supervisor:
             if fd in self._workers:
                 self._from_worker(fd, self._workers[fd])
         for fd, worker in list(self._workers.items()):
-            if time.monotonic() >= worker.since + limit:
+            if time.monotonic() >= worker.since + self._limit_s:
                 self._lost(fd, worker, "timeout", "the tests did not end in time with this candidate's answers")
 
     def _from_node(self) -> None:
@@ -158,13 +166,14 @@ class Supervisor:
                 self._say(worker, "spec_error", header["reason"])
 
     def _verdict(self, worker: _Work, header: Dict[str, Any]) -> None:
-        self._candidates.pop(worker.indices.pop(0)).forget()
+        self._job.forget(worker.indices.pop(0))
         worker.since = time.monotonic()
         self._node.send(dict(header, id=self._id))
 
     def _say(self, worker: _Work, status: str, reason: str) -> None:
         """A verdict that no worker could give."""
         blank = {"checks": [], "passed": 0, "total": 0, "calls": 0, "unsealed": [], "tampered": "", "seconds": 0.0}
+        blank["gone"] = False
         self._verdict(worker, dict(blank, op="verdict", index=worker.indices[0], status=status, reason=reason))
 
     def _lost(self, fd: int, worker: _Work, status: str, reason: str) -> None:

@@ -10,7 +10,16 @@ from typing import Any, Callable, Dict, List, Tuple
 
 from .. import frames
 from . import calls, proxies, sealing
+from .candidate import HERE
 from .judge_checks import Verdict
+
+_MEET_S = 20.0
+_MEET_SLACK_S = 2.0  # less than a judge waits for its worker beyond the candidate's own time
+_AT_ONCE = 1 << 16  # bytes that a socket takes whether or not the other end reads
+
+
+class Lost(BaseException):
+    """There is no candidate to judge, and that is not its doing: it has not been told its code."""
 
 
 class Candidate:
@@ -22,6 +31,7 @@ class Candidate:
         self._files = files
         self._control = frames.Connection(sock, header_limit=4096, body_limit=0)
         calls.Channel(sock, tick_s=sealing.TICK_S)  # sets the socket's timeouts
+        self._met = self._gone = False
         self._prepared = False
         self._waited: Callable[[], float] = lambda: 0.0
         self._slow: Callable[[], None] = lambda: None
@@ -46,6 +56,7 @@ class Candidate:
         self._busy(True)
         try:
             self._send("load", names)
+            self._meet()
             return self._loaded(self._control.sock)
         finally:
             self._busy(False)
@@ -79,8 +90,11 @@ class Candidate:
         for peer in self._peers:
             verdict.calls += peer.calls
             verdict.tampered = verdict.tampered or peer.tampered
+            if peer.over is not None and peer.over.status == "exit" and peer.channel.sock is self._control.sock:
+                self._gone = True
             verdict.unsealed += [reason for reason in peer.reasons if reason not in verdict.unsealed]
             peer.channel.sock.close()
+        verdict.gone = self._gone
         self._control.close()
 
     def forget(self) -> None:
@@ -113,14 +127,40 @@ class Candidate:
         }
         self._deliver(header, b"".join([self._code, prelude, *(data for _, data in self._files)]))
 
+    def _meet(self) -> None:
+        """Hear from the candidate's process that it is there, which it says before it runs a byte of the candidate."""
+        if self._met:
+            return
+        deadline = time.monotonic() + min(_MEET_S, self._spec["total_s"] + _MEET_SLACK_S)
+        word = None
+        while word is None and time.monotonic() < deadline:
+            try:
+                word = self._control.sock.recv(1)
+            except BlockingIOError:
+                pass  # not yet
+            except OSError:
+                break
+        if word != HERE:
+            raise Lost("the candidate's sandbox did not come to be")
+        self._met = True
+        self._deadline = time.monotonic() + self._spec["total_s"]
+
     def _deliver(self, header: Dict[str, Any], body: bytes = b"", fds: List[int] = []) -> None:  # noqa: B006  never changed
+        if len(body) > _AT_ONCE:
+            self._meet()
         try:
             frames.send(self._control.sock, header, body, fds)
         except (frames.Closed, OSError) as error:
-            raise sealing.Over("exit", f"the candidate's process ended ({error})") from None
+            self._meet()
+            raise self._over(error) from None
+
+    def _over(self, error: Exception) -> sealing.Over:
+        self._gone = True
+        return sealing.Over("exit", f"the candidate's process ended ({error})")
 
     def _expect(self, op: str) -> Dict[str, Any]:
         """The one answer that may come now."""
+        self._meet()
         deadline = min(self._deadline, time.monotonic() + self._spec["wall_s"])
         while True:
             try:
@@ -130,7 +170,7 @@ class Candidate:
                     raise sealing.Over("timeout", "the candidate's process does not answer") from None
                 continue
             except (frames.FrameError, OSError, EOFError) as error:
-                raise sealing.Over("exit", f"the candidate's process ended ({error})") from None
+                raise self._over(error) from None
             for fd in fds:
                 os.close(fd)
             if header.get("op") != op:

@@ -73,6 +73,7 @@ class Verdict:
         self.reason = ""
         self.unsealed: List[str] = []
         self.tampered = ""
+        self.gone = False
         self.calls = 0
 
     def say(self, status: str, reason: str) -> None:
@@ -93,5 +94,6 @@ class Verdict:
             "reason": self.reason,
             "unsealed": self.unsealed,
             "tampered": self.tampered,
+            "gone": self.gone,
             "calls": self.calls,
         }

@@ -2,37 +2,44 @@
 
 from __future__ import annotations
 
+import _symtable  # type: ignore[import-not-found]  # what `symtable` wraps: an object for each name costs more than all else
 import ast
 import builtins
-import symtable
-from typing import Dict, Iterator, List, Set, Tuple, Type
+from typing import Any, Dict, Iterator, List, Tuple, Type
 
 HOOK = "__hotbed_checks__"
+_DEFINES = _symtable.DEF_LOCAL | _symtable.DEF_IMPORT
+_GLOBAL = (_symtable.GLOBAL_IMPLICIT, _symtable.GLOBAL_EXPLICIT)
 
 
 def free_names(source: str) -> List[str]:
     """Names that a script reads and nobody in it defines: the candidate's."""
-    top = symtable.symtable(source, "tests.py", "exec")
-    defined = {s.get_name() for s in top.get_symbols() if s.is_assigned() or s.is_imported() or s.is_namespace()}
-    defined |= _declared_global(top)
-    wanted: Set[str] = set()
-    for table in _tables(top):
-        for symbol in table.get_symbols():
-            if symbol.is_referenced() and (table is top or symbol.is_global()):
-                wanted.add(symbol.get_name())
+    top = _symtable.symtable(source, "tests.py", "exec")
+    tables = list(_tables(top))
+    defined = {name for name, flags in top.symbols.items() if flags & _DEFINES}
+    defined |= {name for table in tables for name, flags in table.symbols.items() if _is_assigned_global(flags)}
+    wanted = {
+        name
+        for table in tables
+        for name, flags in table.symbols.items()
+        if flags & _symtable.USE and (table is top or _scope(flags) in _GLOBAL)
+    }
     return sorted(name for name in wanted - defined if not hasattr(builtins, name) and not name.startswith("__"))
 
 
-def _tables(top: symtable.SymbolTable) -> Iterator[symtable.SymbolTable]:
+def _tables(top: Any) -> Iterator[Any]:
     yield top
-    for child in top.get_children():
+    for child in top.children:
         yield from _tables(child)
 
 
-def _declared_global(top: symtable.SymbolTable) -> Set[str]:
-    """Names that a function assigns after `global`."""
-    found = [symbol for table in _tables(top) for symbol in table.get_symbols()]
-    return {symbol.get_name() for symbol in found if symbol.is_declared_global() and symbol.is_assigned()}
+def _scope(flags: int) -> int:
+    return int((flags >> _symtable.SCOPE_OFF) & _symtable.SCOPE_MASK)
+
+
+def _is_assigned_global(flags: int) -> bool:
+    """A name that a function assigns after `global`."""
+    return bool(flags & _symtable.DEF_GLOBAL and flags & _symtable.DEF_LOCAL)
 
 
 def instrument(source: str, body_of: str = "") -> Tuple[ast.Module, List[str]]:
@@ -45,7 +52,7 @@ def instrument(source: str, body_of: str = "") -> Tuple[ast.Module, List[str]]:
     tree = ast.parse(source, "tests.py")
     names = _Instrument(body_of)
     tree.body = names.block(tree.body, direct=not body_of)
-    return ast.fix_missing_locations(tree), names.names
+    return tree, names.names
 
 
 class _Instrument:
@@ -82,28 +89,41 @@ class _Instrument:
         self._lines[statement.lineno] = self._lines.get(statement.lineno, 0) + 1
         nth = self._lines[statement.lineno]
         self.names.append(f"line {statement.lineno}" + (f" ({nth})" if nth > 1 else ""))
-        around = [self._hook("begin", index, statement), statement, self._hook("end", index, statement)]
+        at = _place_of(statement)
+        around = [_statement("begin", index, at), statement, _statement("end", index, at)]
         if not direct:
             return around
         handler = ast.ExceptHandler(
-            type=ast.Attribute(value=_load(HOOK), attr="Failure", ctx=ast.Load()),
+            type=ast.Attribute(value=_hook(at), attr="Failure", ctx=_LOAD, **at),
             name=None,
-            body=[ast.If(test=_call("failed", index), body=[ast.Raise(exc=None, cause=None)], orelse=[])],
+            body=[
+                ast.If(test=_call("failed", index, at), body=[ast.Raise(exc=None, cause=None, **at)], orelse=[], **at)
+            ],
+            **at,
         )
-        wrapped = ast.Try(body=around, handlers=[handler], orelse=[], finalbody=[])
-        return [ast.copy_location(wrapped, statement)]
-
-    def _hook(self, what: str, index: int, at: ast.stmt) -> ast.stmt:
-        return ast.copy_location(ast.Expr(value=_call(what, index)), at)
+        return [ast.Try(body=around, handlers=[handler], orelse=[], finalbody=[], **at)]
 
 
-def _load(name: str) -> ast.Name:
-    return ast.Name(id=name, ctx=ast.Load())
+_Place = Dict[str, Any]
+_LOAD = ast.Load()
 
 
-def _call(what: str, index: int) -> ast.Call:
-    function = ast.Attribute(value=_load(HOOK), attr=what, ctx=ast.Load())
-    return ast.Call(func=function, args=[ast.Constant(value=index, kind=None)], keywords=[])
+def _place_of(statement: ast.stmt) -> _Place:
+    """Where a statement is; what is put around it says that it is there, too."""
+    return {name: getattr(statement, name) for name in ("lineno", "col_offset", "end_lineno", "end_col_offset")}
+
+
+def _hook(at: _Place) -> ast.Name:
+    return ast.Name(id=HOOK, ctx=_LOAD, **at)
+
+
+def _call(what: str, index: int, at: _Place) -> ast.Call:
+    function = ast.Attribute(value=_hook(at), attr=what, ctx=_LOAD, **at)
+    return ast.Call(func=function, args=[ast.Constant(value=index, kind=None, **at)], keywords=[], **at)
+
+
+def _statement(what: str, index: int, at: _Place) -> ast.stmt:
+    return ast.Expr(value=_call(what, index, at), **at)
 
 
 #: What holds statements without being one; `match` came with Python 3.10.

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import gc
+import json
 import mmap
 import os
 import random
+import socket
 import sys
 import time
-from typing import Any, Callable, Dict
+from typing import Any, Callable, Dict, List
 
-from .. import frames
+from .. import frames, kernel
+from ..agent.reseed import reseed
 from . import sealing
-from .judge_candidate import Candidate
+from .judge_candidate import Candidate, Lost
 from .judge_cases import CaseStyle, PropertyStyle
 from .judge_checks import SpecError, Verdict, explain
 from .judge_modules import ModuleStyle
@@ -29,6 +33,39 @@ STYLES: Dict[str, Callable[[Dict[str, Any]], Any]] = {
 }
 
 
+class Job:
+    """What the node asked for, as it came: the supervisor reads none of it, its workers read what they need."""
+
+    def __init__(self, header: Dict[str, Any], body: bytes, fds: List[int]) -> None:
+        self._header = header
+        self._body = body
+        self.fds = fds
+
+    def spec(self) -> Dict[str, Any]:
+        """The spec."""
+        text = self._body[: self._header["spec"]]
+        found: Dict[str, Any] = json.loads(text.decode("utf-8", "surrogatepass"))
+        return found
+
+    def candidates(self, spec: Dict[str, Any], wanted: List[int]) -> Dict[int, Candidate]:
+        """Those of the indices that are wanted. For the process that will speak with them."""
+        found = {}
+        start = self._header["spec"]
+        for index, (size, files) in enumerate(self._header["codes"]):
+            code, start = self._body[start : start + size], start + size
+            extra = []
+            for path, length in files:
+                extra.append((path, self._body[start : start + length]))
+                start += length
+            if index in wanted:
+                found[index] = Candidate(socket.socket(fileno=self.fds[index]), code, extra, spec)
+        return found
+
+    def forget(self, index: int) -> None:
+        """Close this process's copy of a candidate's socket."""
+        os.close(self.fds[index])
+
+
 class Worker:
     """Runs in a fork of the judge. Tells it each verdict, and when an answer is slow to come."""
 
@@ -41,11 +78,14 @@ class Worker:
 
     def run(self, candidates: Dict[int, Candidate]) -> None:
         """Judge these, until one is slow: the others then have another worker."""
+        gc.disable()  # what compiling makes by the thousand is no garbage
         try:
             style = STYLES[self._spec["style"]](self._spec)
         except SpecError as error:
             self._up.send({"op": "spec_error", "reason": str(error)})
             return
+        finally:
+            gc.enable()
         for index, candidate in candidates.items():
             self._index = index
             self._up.send(dict(self._verdict(style, candidate), op="verdict", index=index))
@@ -64,6 +104,9 @@ class Worker:
         except SpecError as error:
             verdict = Verdict()
             verdict.say("spec_error", str(error))
+        except Lost as lost:
+            verdict = Verdict()
+            verdict.say("lost", str(lost))
         candidate.close(verdict)
         if verdict.status == "exit":
             verdict.status = "candidate_error"
@@ -106,10 +149,13 @@ class Worker:
         return float(waited) if isinstance(waited, (int, float)) else 0.0
 
 
-def work(up: frames.Connection, spec: Dict[str, Any], answered: mmap.mmap, candidates: Dict[int, Candidate]) -> None:
+def work(up: frames.Connection, job: Job, answered: mmap.mmap, indices: List[int]) -> None:
     """The worker's process: never returns."""
     try:
-        Worker(up, spec, answered).run(candidates)
+        reseed()
+        kernel.prctl(kernel.PR_SET_DUMPABLE, 1)  # the supervisor is not; tests are to find an ordinary process
+        spec = job.spec()
+        Worker(up, spec, answered).run(job.candidates(spec, indices))
         os._exit(0)
     except BaseException as error:  # noqa: BLE001  the process boundary: the supervisor sees the end and decides
         sys.stderr.write(f"judge worker: {explain(error)}\n")

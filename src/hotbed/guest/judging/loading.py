@@ -11,6 +11,10 @@ import types
 from dataclasses import dataclass, field
 from typing import Any, Dict, List, Optional, Tuple
 
+CPU_SIGNAL = int(signal.SIGPROF)
+_PROF = signal.ITIMER_PROF
+_setitimer = signal.setitimer
+
 
 @dataclass(frozen=True)
 class Program:
@@ -103,7 +107,7 @@ def lookup(module: types.ModuleType, name: str) -> Any:
 def limit_cpu(seconds: float) -> None:
     """Kill this process once it has used that much more CPU time; 0 lifts the limit. Sleeping costs nothing."""
     if seconds >= 0:
-        signal.setitimer(signal.ITIMER_PROF, seconds)
+        _setitimer(_PROF, seconds)
 
 
 def kind_of(module: types.ModuleType, name: str) -> Optional[str]:

@@ -77,9 +77,11 @@ class Zygote:
         self._pool.fill_one()
         rehearsal.run(self._isolator, self._pool)
         rehearsal.run_forks(self.rehearse_fork)
-        warm = getattr(self._agent, "warm", None)
-        if warm is not None:
-            warm()
+        programs = [sys.modules[places.module_of(name)] for name in self._config["programs"]]
+        for module in (self._agent, *programs):
+            warm = getattr(module, "warm", None)
+            if warm is not None:
+                warm()
 
     def rehearse_fork(self) -> None:
         """Fork a child that ends at once, by the way that a spawn message takes."""

@@ -24,6 +24,7 @@ from hotbed.grading import wire_form
 from hotbed.grading.seeds import judge_seed
 from hotbed.grading.verdicts import GradeResult
 from hotbed.node.grading.host import Fork, Host, Lanes, Room, TenantRoom
+from hotbed.node.grading.judges import Judges
 from hotbed.node.grading.members import Member
 from hotbed.node.grading.run import CHUNK, GroupRun, Plan
 from hotbed.node.leases import Lease, claim_of, lasting, tenant_id
@@ -112,6 +113,7 @@ class Graders:
         self._waits = waits
         self._room = Room(max(2, room))
         self._rooms: dict[str, TenantRoom] = {}
+        self._judges = Judges(nursery)
         self._lanes = Lanes(sorted(os.sched_getaffinity(0)))
         self._running = 0
         self._cores = cores
@@ -188,7 +190,7 @@ class Graders:
             recorder = Recorder(group, request, template, plan.judge_seed, partial(self._note, lease=lease))
             alone = self._running == 1 and len(plan.members) <= _QUICK
             host = Host(fork=self._fork, template=template, lease=lease, use_spares=alone)
-            run = GroupRun(plan, host, room, self._lanes, recorder.emit)
+            run = GroupRun(plan, host, room, self._lanes, self._judges, recorder.emit)
             with self._waits.begin(asked_by, "grade"):
                 statuses = await run.run()
         except asyncio.CancelledError:

@@ -8,6 +8,7 @@ sandboxes are for grading; the other half keeps rollouts and pools moving meanwh
 from __future__ import annotations
 
 import asyncio
+import socket
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
@@ -18,7 +19,7 @@ from hotbed.grading.limits import CallLimits
 from hotbed.node.held import HeldBox
 from hotbed.node.leases import Lease
 from hotbed.node.scheduler import Share
-from hotbed.runtime.base import BoxRequest, Determinism, Limits, Template
+from hotbed.runtime.base import BoxRequest, Determinism, Limits, Program, Solo, Template
 
 Fork = Callable[[Template, BoxRequest, Lease | None], Awaitable[HeldBox]]
 
@@ -107,6 +108,21 @@ class Lanes:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Running:
+    """A guest program in a sandbox of its own, and our end of its channel. `alone`: it is that sandbox's pid 1."""
+
+    held: HeldBox
+    program: Program
+    channel: socket.socket
+    alone: bool
+
+    def end(self) -> None:
+        """Close the channel and end the sandbox, without waiting for either. Idempotent."""
+        self.channel.close()
+        self.held.discard("graded")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Host:
     """How the node forks sandboxes, of which template, and the lease that a group lives under.
 
@@ -126,18 +142,54 @@ class Host:
         self, limits: CallLimits | None = None, *, seed: str | None = None, determinism: Determinism = "none"
     ) -> AsyncIterator[HeldBox]:
         """A fresh sandbox for as long as the context lasts. Its end does not wait for the teardown."""
-        request = BoxRequest(
+        held = await self._fork(self._request(limits, seed, determinism))
+        try:
+            yield held
+        finally:
+            held.discard("graded")
+
+    async def start(
+        self,
+        program: str,
+        limits: CallLimits | None = None,
+        *,
+        seed: str | None = None,
+        determinism: Determinism = "none",
+    ) -> Running:
+        """A guest program in a fresh sandbox: alone in it where that can be, which halves what it costs to make."""
+        request = self._request(limits, seed, determinism)
+        ours, theirs = socket.socketpair()
+        try:
+            if self.template.solos and request.seed is None:
+                solo = Solo(program=program, config=self.program_config, channel=theirs)
+                held = await self._fork(replace(request, solo=solo, use_spare=False))
+                found: Any = held.box  # the two are one
+                return Running(held=held, program=found, channel=ours, alone=True)
+            held = await self._fork(request)
+            try:
+                running = await held.box.start(program, self.program_config, theirs)
+            except BaseException:
+                held.discard("its program could not be started")
+                raise
+            return Running(held=held, program=running, channel=ours, alone=False)
+        except BaseException:
+            ours.close()
+            raise
+        finally:
+            theirs.close()  # unless it has gone with the sandbox already
+
+    def _request(self, limits: CallLimits | None, seed: str | None, determinism: Determinism) -> BoxRequest:
+        return BoxRequest(
             limits=box_limits(self.template.spec.limits, limits) if limits is not None else None,
             seed=bytes.fromhex(seed) if seed is not None and determinism != "none" else None,
             determinism=determinism,
             use_spare=self.use_spares,
         )
+
+    async def _fork(self, request: BoxRequest) -> HeldBox:
         held = await self.fork(self.template, request, self.lease)
         self.made.append(held)
-        try:
-            yield held
-        finally:
-            held.discard("graded")
+        return held
 
     async def wait_ended(self) -> None:
         """Wait until nothing is left of any sandbox that was made here."""

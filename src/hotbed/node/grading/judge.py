@@ -9,11 +9,9 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from hotbed.guest.frames import Header
-from hotbed.runtime.base import Box, Program
 from hotbed.runtime.link import Link, close_all
 
 _BODY_LIMIT = 1 << 20
@@ -22,26 +20,14 @@ _QUEUE_HIGH = 8  # frames; a judge that sends more than are taken waits
 
 
 class JudgeChannel:
-    """One judge program in one sandbox."""
+    """What is said with one judge."""
 
-    def __init__(self, program: Program, sock: socket.socket) -> None:
-        self.program = program
+    def __init__(self, sock: socket.socket) -> None:
         self._frames: asyncio.Queue[Header | None] = asyncio.Queue()
         self.ended = ""
         self._link = Link(
             sock, body_limit=_BODY_LIMIT, header_limit=_HEADER_LIMIT, on_frame=self._on_frame, on_end=self._on_end
         )
-
-    @classmethod
-    async def start(cls, box: Box, config: Mapping[str, Any]) -> JudgeChannel:
-        """Start a judge in a sandbox."""
-        ours, theirs = socket.socketpair()
-        try:
-            program = await box.start("judge", config, theirs)
-        except BaseException:
-            ours.close()
-            raise
-        return cls(program, ours)
 
     async def send(self, header: Header, body: bytes = b"", fds: Sequence[int] = (), *, timeout_s: float) -> None:
         """Send a frame, and close the descriptors that went with it. A dead judge is heard of in `receive`."""

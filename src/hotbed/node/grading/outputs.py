@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import time
-from contextlib import AsyncExitStack
 from dataclasses import replace
 
 from hotbed.errors import Error, FileMissing, SandboxGone
@@ -145,13 +144,15 @@ def as_run(outcome: ExecOutcome, kept: int) -> RunOutcome:
 
 async def ask_checker(host: Host, spec: StdioReward, outcomes: list[RunOutcome]) -> list[bool] | str:
     """What the spec's checker says of each output, in a judge's sandbox; or why it cannot say."""
-    async with AsyncExitStack() as stack:
-        held = await stack.enter_async_context(host.sandbox())
-        judge = await JudgeChannel.start(held.box, host.program_config)
-        stack.callback(judge.close)
+    running = await host.start("judge")
+    judge = JudgeChannel(running.channel)
+    try:
         header, body = protocol.check_frame("check", spec, outcomes)
         await judge.send(header, body, timeout_s=30.0)
         answer = await judge.receive(spec.limits.call_wall_s * len(outcomes) + 30.0)
         if answer is None:
             raise Error(f"the checker's judge gave no answer: {judge.ended}")
         return protocol.read_checked(answer, len(outcomes))
+    finally:
+        judge.close()
+        running.end()

@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -20,14 +20,17 @@ from hotbed.grading.programs import CommandReward, StdioReward
 from hotbed.grading.verdicts import GradeResult, infra_failure
 from hotbed.grading.wire_form import Spec
 from hotbed.node.grading.host import Host, Lanes, Room
+from hotbed.node.grading.judges import Judges
 from hotbed.node.grading.members import Member, candidate_failure, is_lost
 from hotbed.node.grading.outputs import judge_outputs
 from hotbed.node.grading.repositories import judge_repository
-from hotbed.node.grading.sealed import judge_sealed
+from hotbed.node.grading.sealed import Job, judge_sealed
 
 CHUNK = 8
 ATTEMPTS = 3
 _BACKOFF_S = 0.25
+_TIDY_S = 0.25
+_LOOK_S = 1.0  # between two looks for stragglers
 _HEDGE_FLOOR_S = 15.0
 _HEDGE_FACTOR = 5.0
 _HEDGE_SHARE = 10  # at most a tenth of a group, and at least one, are stragglers
@@ -46,21 +49,45 @@ class Plan:
     deadline_s: float | None = None
 
 
+class Later:
+    """A task that begins after a while, unless it has been ended by then."""
+
+    def __init__(self, delay_s: float, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        self._task: asyncio.Task[None] | None = None
+        self._work = work
+        self._timer = asyncio.get_running_loop().call_later(delay_s, self._begin)
+
+    def _begin(self) -> None:
+        self._task = asyncio.get_running_loop().create_task(self._work())
+
+    def begun(self) -> bool:
+        """Whether it has begun."""
+        return self._task is not None
+
+    async def end(self) -> None:
+        """Cancel it and wait for its end."""
+        self._timer.cancel()
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+
+
 class GroupRun:
     """One group from its first sandbox to its last verdict."""
 
-    def __init__(self, plan: Plan, host: Host, room: Room, lanes: Lanes, emit: Emit) -> None:
+    def __init__(self, plan: Plan, host: Host, room: Room, lanes: Lanes, judges: Judges, emit: Emit) -> None:
         self._plan = plan
         self._host = host
         self._room = room
         self._lanes = lanes
+        self._judges = judges
         self._emit = emit
         self._results: dict[int, GradeResult] = {}
         self._begun: dict[int, float] = {}
         self._took: list[float] = []
         self._lost: Counter[int] = Counter()
         self._attempt = 0
-        self._settled = asyncio.Event()
+        self._settled: asyncio.Future[None] | None = None
         self.retried = 0
 
     async def run(self) -> Counter[str]:
@@ -89,21 +116,21 @@ class GroupRun:
 
     async def _round(self, members: list[Member]) -> None:
         """Grade these once. Ends as soon as each has a result or its attempt has ended."""
-        self._settled.clear()
-        gate = asyncio.Semaphore(max(1, self._plan.concurrency // self._chunk_size()))
         loop = asyncio.get_running_loop()
+        settled = self._settled = loop.create_future()
+        gate = asyncio.Semaphore(max(1, self._plan.concurrency // self._chunk_size()))
         work = asyncio.gather(*(self._chunk(chunk, gate) for chunk in self._chunks(members)))
-        hedging = loop.create_task(self._hedge(members))
-        settled = loop.create_task(self._settled.wait())
+        hedging = Later(_LOOK_S, lambda: self._hedge(members))
         try:
             waiting: set[asyncio.Future[Any]] = {work, settled}
             await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+            if settled.done() and not hedging.begun():
+                await asyncio.wait({work}, timeout=_TIDY_S)  # there are judges to be given back
             if work.done():
                 work.result()
         finally:
-            for task in (work, hedging, settled):
-                task.cancel()
-            await asyncio.gather(work, hedging, settled, return_exceptions=True)
+            work.cancel()
+            await asyncio.gather(work, hedging.end(), return_exceptions=True)
 
     def _chunk_size(self) -> int:
         """Siblings that share a judge. Programs are run one by one: there is no judge to share."""
@@ -141,7 +168,8 @@ class GroupRun:
         with self._lanes.taken(len(members)) as cpu:
             config = {} if cpu is None else protocol.program_config(0, [cpu])
             host = replace(self._host, program_config=config)
-            await judge_sealed(host, spec, members, judge_seed=self._plan.judge_seed, on_result=on_result)
+            job = Job(judge_seed=self._plan.judge_seed, cpu=cpu, room=self._room.size)
+            await judge_sealed(host, self._judges, spec, members, job=job, on_result=on_result)
 
     async def _take(self, member: Member, result: GradeResult) -> None:
         """A result: final, unless it is our failure and there are attempts left."""
@@ -164,19 +192,19 @@ class GroupRun:
     async def _finish(self, member: Member, result: GradeResult) -> None:
         self._results[member.index] = result
         await self._emit(member, result)
-        if len(self._results) == len(self._plan.members):
-            self._settled.set()
+        if len(self._results) == len(self._plan.members) and self._settled is not None and not self._settled.done():
+            self._settled.set_result(None)
 
     async def _hedge(self, members: Sequence[Member]) -> None:
         """Grade stragglers a second time, once."""
         while True:
-            await asyncio.sleep(1.0)
             left = self._open(members)
             if is_straggling([self._begun.get(member.index) for member in left], self._took, len(members)):
                 self.retried += len(left)
                 for chunk in self._chunks(left):
                     await self._judge(chunk, self._take_hedge)
                 return
+            await asyncio.sleep(_LOOK_S)
 
 
 def is_straggling(begun: Sequence[float | None], took: Sequence[float], total: int) -> bool:

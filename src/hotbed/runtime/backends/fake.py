@@ -30,6 +30,8 @@ PREFIX = "hotbed-fake-"
 class FakeTemplate:
     """A name and a way to make boxes."""
 
+    solos = False
+
     def __init__(self, spec: TemplateSpec, backend: FakeBackend) -> None:
         self.spec = spec
         self.digest = f"fake-{spec.name}"

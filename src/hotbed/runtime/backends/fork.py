@@ -58,6 +58,7 @@ class ForkTemplate:
         self._backend = backend
         self._view = view
         self._hold = hold
+        self.solos = backend.solos
         self._process: TemplateProcess | None = None
         self._starting = asyncio.Lock()
         self.spares = Spares(backend.settings.spares if spec.parks else 0, self._make_spare)
@@ -156,6 +157,7 @@ class ForkBackend:
         self._forks = {"cold": 0, "warm": 0}
         self._report: Mapping[str, Any] = {}
         self._closed = False
+        self.solos = False
 
     async def start(self) -> None:
         """Sweep, probe, get cgroups ready. Raises `IsolationUnavailable` with what to do about it."""
@@ -168,6 +170,7 @@ class ForkBackend:
         self._groups = Groups(self._layout, self.run.name, Limits(), Pulse(cgroups.current(self._layout)))
         await self._groups.fill()
         self._report = probe.report(self._layout)
+        self.solos = {"memory", "pids"} <= set(self._layout.controllers)  # else an agent must look after its memory
 
     async def close(self) -> None:
         """End every template and sandbox."""

@@ -30,6 +30,7 @@ def step(action):
     print("printed", flush=True)
     if action == "raise": raise SystemExit(5)
     if action == "exit": os._exit(5)
+    if action == "group": return os.getpgrp() == os.getsid(0) == os.getpid(), 0.0, False, {}
     return [sorted(map(int, os.listdir("/proc/self/fd")))[:4], os.getcwd(),
             resource.getrlimit(resource.RLIMIT_FSIZE)[0] >> 20, oct(os.umask(0o22))], 0.0, False, {}
 serve(lambda seed: seed, step)
@@ -67,6 +68,13 @@ def test_it_serves_its_channel_with_its_prints_its_limit_and_nothing_else_open(t
     assert isinstance(ready, dict) and ready["op"] == "ready"
     assert isinstance(answer, dict) and answer["step"][0] == [[0, 1, 2, 3], str(tmp_path), 3, "0o22"]
     assert (code, printed) == (0, "printed\n")
+
+
+def test_no_signal_to_its_process_group_reaches_anybody_else(tmp_path: Path) -> None:
+    """A group may span pid namespaces, and the template's holds all of its sandboxes."""
+    answers, _, _ = play(tmp_path, "group")
+
+    assert isinstance(answers[1], dict) and answers[1]["step"][0] is True
 
 
 def test_an_end_of_its_own_is_its_exit_code(tmp_path: Path) -> None:

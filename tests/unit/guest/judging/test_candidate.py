@@ -27,6 +27,7 @@ class Host:
     def __init__(self) -> None:
         ours, theirs = socket.socketpair()
         self.pid = start(candidate.main, theirs, [ours])
+        assert ours.recv(1) == candidate.HERE
         self.control = frames.Connection(ours)
 
     def ask(self, header: dict[str, Any], body: bytes = b"", fds: tuple[int, ...] = ()) -> dict[str, Any]:

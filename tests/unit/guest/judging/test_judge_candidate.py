@@ -11,7 +11,7 @@ from hotbed.grading import UnitTestReward
 from hotbed.grading.protocol import judge_spec
 from hotbed.guest import frames
 from hotbed.guest.judging import candidate, sealing
-from hotbed.guest.judging.judge_candidate import Candidate, Missing, StubModule
+from hotbed.guest.judging.judge_candidate import Candidate, Lost, Missing, StubModule
 from tests.support.judging import start
 
 SPEC = judge_spec(UnitTestReward(tests="assert solve(1)"), "0" * 64)
@@ -36,11 +36,25 @@ def test_the_module_gives_stubs_values_and_what_is_missing() -> None:
     found.close(__import__("hotbed.guest.judging.judge_checks", fromlist=["Verdict"]).Verdict())
 
 
+@pytest.mark.parametrize("word", [b"", b"\0\0\0\x10"])
+def test_who_was_never_there_is_lost(word: bytes) -> None:
+    """What a template says when it could not make the sandbox is no word of a candidate."""
+    for code in (CODE, b"#" * (1 << 20)):
+        ours, theirs = socket.socketpair()
+        found = Candidate(ours, code, [], SPEC)
+        theirs.sendall(word)
+        theirs.close()
+        with pytest.raises(Lost):
+            found.load(["solve"])
+        found.forget()
+
+
 @pytest.mark.parametrize("answer", [{"op": "other"}, None])
 def test_a_control_channel_that_lies_or_closes_is_over(answer: dict[str, Any] | None) -> None:
     """The candidate's own process may have been taken over."""
     ours, theirs = socket.socketpair()
     found = Candidate(ours, CODE, [], SPEC)
+    theirs.sendall(candidate.HERE)
     if answer is not None:
         frames.send(theirs, answer)
     theirs.shutdown(socket.SHUT_WR)

@@ -49,6 +49,10 @@ class FakeProgram:
         """What the script says."""
         return self.acks, ()
 
+    async def output(self) -> tuple[bytes, bytes]:
+        """Nothing."""
+        return b"", b""
+
     def end(self) -> None:
         """Kill it."""
         try:
@@ -71,6 +75,7 @@ class FakeBox:
         self.asked: list[ExecRequest] = []
         self.programs: list[FakeProgram] = []
         self.oom = False
+        self.end: ProgramEnd | None = None
         self.files: dict[str, bytes] = {}
         self._answers = answers
         self._refused = refused
@@ -114,6 +119,14 @@ class FakeBox:
         os.close(writer)
         return reader, len(self.files[path])
 
+    async def wait(self) -> ProgramEnd:
+        """The end of the program that it is."""
+        return self.end or await self.programs[0].wait()
+
+    async def output(self) -> tuple[bytes, bytes]:
+        """What that has printed."""
+        return b"printed", b""
+
     def ran_out_of_memory(self) -> bool:
         """As scripted."""
         return self.oom
@@ -150,8 +163,9 @@ class FakeTemplate:
 
     digest = "sha256:0"
 
-    def __init__(self) -> None:
+    def __init__(self, *, solos: bool = False) -> None:
         self.spec = TemplateSpec(name="python", limits=Limits())
+        self.solos = solos
 
 
 @dataclass
@@ -163,18 +177,22 @@ class Forks:
     failures: list[Error] = field(default_factory=list)
     made: list[FakeHeld] = field(default_factory=list)
     files: dict[str, bytes] = field(default_factory=dict)
+    solos: bool = False
 
     async def __call__(self, template: Any, request: BoxRequest, lease: Any) -> Any:
         if self.failures:
             raise self.failures.pop(0)
         box = FakeBox(request, self.answers, self.refused)
         box.files = self.files
+        if request.solo is not None:
+            await box.start(request.solo.program, request.solo.config, request.solo.channel)
         self.made.append(FakeHeld(box))
         return self.made[-1]
 
     def host(self, **options: Any) -> Host:
         """A host that forks here."""
-        return Host(fork=self, template=FakeTemplate(), lease=None, **options)  # type: ignore[arg-type]  # a fake
+        given: dict[str, Any] = {"fork": self, "template": FakeTemplate(solos=self.solos), "lease": None, **options}
+        return Host(**given)
 
     @property
     def asked(self) -> list[ExecRequest]:

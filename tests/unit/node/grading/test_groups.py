@@ -68,8 +68,10 @@ class Bench:
         monkeypatch.setattr(run, "judge_sealed", self._judge)
         monkeypatch.setattr(run, "_BACKOFF_S", 0.001)
 
-    async def _judge(self, host: Any, spec: Any, members: Sequence[Member], *, judge_seed: str, on_result: Any) -> None:
-        self.seeds.append(judge_seed)
+    async def _judge(
+        self, host: Any, judges: Any, spec: Any, members: Sequence[Member], *, job: Any, on_result: Any
+    ) -> None:
+        self.seeds.append(job.judge_seed)
         await self.gate.wait()
         for member in members:
             self.judged.append(str(member.candidate))

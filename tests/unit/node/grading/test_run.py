@@ -13,8 +13,10 @@ from hotbed.grading import CommandReward, StdioReward, UnitTestReward
 from hotbed.grading.verdicts import GradeResult, infra_failure
 from hotbed.node.grading import run
 from hotbed.node.grading.host import Lanes, Room
+from hotbed.node.grading.judges import Judges
 from hotbed.node.grading.members import Member, lost_sandbox
-from hotbed.node.grading.run import ATTEMPTS, GroupRun, Plan, is_straggling
+from hotbed.node.grading.run import ATTEMPTS, GroupRun, Later, Plan, is_straggling
+from hotbed.node.nursery import Nursery
 from tests.unit.node.grading.boxes import Forks
 
 SPEC = UnitTestReward(tests="assert solve(1) == 2\n")
@@ -37,7 +39,7 @@ class Scripted:
         monkeypatch.setattr(run, "_BACKOFF_S", 0.001)
 
     async def _sealed(
-        self, host: Any, spec: Any, members: Sequence[Member], *, judge_seed: str, on_result: Any
+        self, host: Any, judges: Any, spec: Any, members: Sequence[Member], *, job: Any, on_result: Any
     ) -> None:
         self.asked.append([member.index for member in members])
 
@@ -56,7 +58,8 @@ class Scripted:
         """Run it; statuses, and how many were graded again."""
 
         async def scenario() -> tuple[dict[str, int], int]:
-            group = GroupRun(self.plan, Forks().host(), Room(room), Lanes([0, 1]), self._emit)
+            judges = Judges(Nursery())
+            group = GroupRun(self.plan, Forks().host(), Room(room), Lanes([0, 1]), judges, self._emit)
             return dict(await group.run()), group.retried
 
         return asyncio.run(scenario())
@@ -233,3 +236,22 @@ def test_stragglers_are_few_late_and_begun() -> None:
     assert not is_straggling([None], took, 20)
     assert not is_straggling([time.monotonic()], took, 20)
     assert not is_straggling([long_ago], [60.0] * 19, 20)
+
+
+def test_what_is_to_come_later_may_never_begin() -> None:
+    """And what has begun is ended."""
+
+    async def scenario() -> None:
+        begun = asyncio.Event()
+
+        async def work() -> None:
+            begun.set()
+            await asyncio.sleep(60)
+
+        never, soon = Later(60, work), Later(0, work)
+        await asyncio.wait_for(begun.wait(), 5)
+        assert (never.begun(), soon.begun()) == (False, True)
+        await never.end()
+        await soon.end()
+
+    asyncio.run(scenario())

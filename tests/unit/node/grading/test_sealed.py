@@ -16,7 +16,11 @@ from hotbed.grading import UnitTestReward, protocol
 from hotbed.grading.verdicts import GradeResult
 from hotbed.guest import frames
 from hotbed.node.grading import sealed
+from hotbed.node.grading.judges import Judges
 from hotbed.node.grading.members import Member, is_lost
+from hotbed.node.grading.sealed import Job, end_of_alone
+from hotbed.node.nursery import Nursery
+from hotbed.runtime.base import ProgramEnd
 from tests.unit.node.grading import boxes
 from tests.unit.node.grading.boxes import FakeProgram, Forks, Results
 
@@ -33,7 +37,8 @@ def judged(forks: Forks, *codes: Any, determinism: Any = "none", spec: UnitTestR
             Member(index=index, candidate=code, seed=f"{index:064x}", determinism=determinism)
             for index, code in enumerate(codes)
         ]
-        await sealed.judge_sealed(forks.host(), spec, members, judge_seed="0" * 64, on_result=results)
+        job = Job(judge_seed="0" * 64)
+        await sealed.judge_sealed(forks.host(), Judges(Nursery()), spec, members, job=job, on_result=results)
         return results.found
 
     return asyncio.run(scenario())
@@ -176,6 +181,32 @@ def test_a_judge_without_a_word_has_a_deadline(monkeypatch: pytest.MonkeyPatch) 
     assert "in time" in found[0].reason
 
 
+def test_a_candidate_alone_in_its_sandbox_is_judged_likewise() -> None:
+    """It and its sandbox are one, so what it printed is asked of the sandbox."""
+    found = judged(Forks(solos=True), GOOD, BAD, DEAD)
+
+    assert [found[index].reward for index in range(3)] == [1.0, 0.0, 0.0]
+    assert found[1].sandbox["stdout"] == "printed"
+
+
+def test_a_candidate_that_never_came_to_be_is_our_failure(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It cannot have been its own doing: it had not been told its code."""
+    monkeypatch.setitem(boxes.PROGRAMS, "candidate", lambda channel, config: None)
+    found = judged(Forks(solos=True), GOOD)
+
+    assert (found[0].status, found[0].reward) == ("infra_error", None)
+    assert "did not come to be" in found[0].reason
+
+
+def test_a_pid_1_that_was_killed_was_killed_from_outside() -> None:
+    """And one that used up its CPU time says so by its exit code."""
+    with pytest.raises(SandboxGone):
+        end_of_alone(ProgramEnd(status="signal", exit_code=None, signal=9))
+    assert end_of_alone(ProgramEnd(status="oom", exit_code=None, signal=9)).status == "oom"
+    assert end_of_alone(ProgramEnd(status="exit", exit_code=27)).signal == 27
+    assert end_of_alone(ProgramEnd(status="exit", exit_code=3)).exit_code == 3
+
+
 def test_nothing_stays_open() -> None:
     """Not after verdicts, not after failures."""
     judged(Forks(), GOOD)
@@ -185,6 +216,9 @@ def test_nothing_stays_open() -> None:
         Forks(refused=("judge",)),
         Forks(refused=("candidate",)),
         Forks(failures=[TemplateFailed()]),
+        Forks(solos=True),
+        Forks(solos=True, refused=("judge",)),
+        Forks(solos=True, refused=("candidate",)),
     ):
         judged(forks, GOOD, BAD)
 
