@@ -50,6 +50,7 @@ def checks() -> list[Check]:
     found = [_platform(), _try("user namespaces", _in_user_namespace(lambda: None), hint=user_namespace_hint())]
     for name, flag in _NAMESPACES:
         found.append(_try(f"{name} namespaces", _in_user_namespace(partial(kernel.unshare, flag))))
+    found.append(_try("a /proc of its own", _in_user_namespace(_own_proc), hint=mount_hint()))
     found.append(_try("mounting tmpfs and overlay", _in_user_namespace(_overlay), hint=mount_hint()))
     found.append(_try("read-only mounts (mount_setattr)", _in_user_namespace(_read_only), hint="Linux 5.12 or later"))
     found.append(_try("seccomp filters", _seccomp))
@@ -142,6 +143,23 @@ def _in_user_namespace(action: Callable[[], None]) -> Callable[[], None]:
         action()
 
     return run
+
+
+def _own_proc() -> None:
+    """A fresh /proc. The kernel refuses one where parts of that which is there are masked, as containers do."""
+    kernel.unshare(kernel.CLONE_NEWPID)
+    pid = os.fork()
+    if pid == 0:
+        status = 255
+        try:
+            mounts.proc("/proc")
+            status = 0
+        except OSError as error:
+            status = error.errno or status
+        finally:
+            os._exit(status)
+    if refused := os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]):
+        raise OSError(refused, os.strerror(refused) if refused > 0 else "the child was killed")
 
 
 def _overlay() -> None:

