@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from hotbed import __version__
 from hotbed.cli.commands import (
     audit,
+    backup,
     demo,
     doctor,
     env,
@@ -36,7 +37,8 @@ from hotbed.errors import Error, InvalidRequest, IsolationUnavailable
 
 OK, NO, USAGE, NODE, ISOLATION, INTERRUPTED = 0, 1, 2, 3, 4, 130
 
-COMMANDS = (run, shell, grade, spec, ps, rm, rollouts, show, replay, env, doctor, demo, node, serve, keys, usage, audit)
+_WORK = (run, shell, grade, spec, ps, rm, rollouts, show, replay, env, doctor, demo)
+COMMANDS = (*_WORK, node, serve, keys, usage, audit, backup)
 EPILOG = """exit codes:
   0 done, 1 the answer is no, 2 asked wrongly, 3 node trouble, 4 this host cannot isolate, 130 interrupted;
   `hotbed run` and `hotbed shell` pass on the exit code of what they ran"""

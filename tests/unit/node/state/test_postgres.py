@@ -80,6 +80,22 @@ def test_nodes_that_add_and_remove_at_once_lose_no_blob(postgres: Postgres) -> N
 
 
 @pytest.mark.slow
+def test_a_dump_restores_into_an_empty_database(postgres: Postgres) -> None:
+    """The commands of docs/guides/state.md."""
+    dsn, other = postgres.new_database(), postgres.new_database()
+    store = Store(dsn)
+    store.add([entry(1)])
+    postgres.call("pg_dump", "--format=custom", "--schema=hotbed", "--file=hotbed.dump", dsn)
+    postgres.call("pg_restore", f"--dbname={other}", "hotbed.dump")
+    restored = Store(other)
+    restored.add([entry(2)])
+
+    assert [row["id"] for row in restored.find()] == ["rollout_000002", "rollout_000001"]
+    store.close()
+    restored.close()
+
+
+@pytest.mark.slow
 def test_nodes_that_start_at_once_migrate_once(postgres: Postgres) -> None:
     """A team's nodes are started by one command."""
     dsn = postgres.new_database()
