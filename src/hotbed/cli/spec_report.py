@@ -123,4 +123,7 @@ def _problems(found: Findings, survivors: Sequence[str], mutants: int) -> Iterat
         yield f"none of {mutants} mutants of the gold solution failed a check"
     never = _never(found.gold, ("not_run", "skipped"))
     if never:
-        yield f"{len(never)} checks are never executed, not even by the gold solution: {', '.join(never[:3])}"
+        yield (
+            f"{len(never)} checks are never executed, not even by the gold solution, so nobody can pass: "
+            f"{', '.join(never[:3])}; take them out, or out of their branch"
+        )

@@ -45,7 +45,7 @@ def test_a_sound_spec_has_no_problem() -> None:
         ({"empty": HALF}, "empty candidate scored 0.5"),
         ({"mutants": [(MUTANT, PAID)]}, "none of 1 mutants"),
         ({"again": [PAID, NOTHING]}, "same seed"),
-        ({"gold": [result(1.0, "passed", "skipped")] * 3}, "never executed"),
+        ({"gold": [result(1.0, "passed", "skipped")] * 3}, "so nobody can pass: c1"),
     ],
 )
 def test_each_problem_is_named(change: dict[str, Any], problem: str) -> None:

@@ -49,6 +49,12 @@ class Checks:
                 return f"{name}: {message or outcome}"
         return ""
 
+    def never_reached(self) -> str:
+        """The checks that nothing came to, the first few of them."""
+        names = [name for name, (outcome, _) in self._found.items() if outcome == "not_run"]
+        more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+        return f"never reached: {', '.join(names[:3])}{more}" if names else ""
+
     def to_wire(self) -> List[List[str]]:
         """[name, outcome, message] of each."""
         return [[name, outcome, message] for name, (outcome, message) in self._found.items()]
@@ -85,7 +91,8 @@ class Verdict:
         """The verdict as a header's fields."""
         passed, total = self.checks.passed(), len(self.checks.names())
         if not self.status:
-            self.say("ok" if passed == total else "failed", self.checks.first_message())
+            reason = self.checks.first_message() or self.checks.never_reached()
+            self.say("ok" if passed == total else "failed", "" if passed == total else reason)
         return {
             "checks": self.checks.to_wire(),
             "passed": passed,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import _symtable  # type: ignore[import-not-found]  # what `symtable` wraps: an object for each name costs more than all else
 import ast
 import builtins
-from typing import Any, Dict, Iterator, List, Tuple, Type
+from typing import Any, Dict, Iterator, List, Set, Tuple, Type
 
 HOOK = "__hotbed_checks__"
 _DEFINES = _symtable.DEF_LOCAL | _symtable.DEF_IMPORT
@@ -42,17 +42,17 @@ def _is_assigned_global(flags: int) -> bool:
     return bool(flags & _symtable.DEF_GLOBAL and flags & _symtable.DEF_LOCAL)
 
 
-def instrument(source: str, body_of: str = "") -> Tuple[ast.Module, List[str]]:
-    """A script whose every assert statement reports, and the names of these checks in order.
+def instrument(source: str, body_of: str = "") -> Tuple[ast.Module, List[str], Set[int]]:
+    """A script whose every assert statement reports, the names of these checks in order, and which are barriers.
 
     A check is begun before its statement and ended after it, so one that raises, or that a handler of the script
-    swallows, stays open and has failed. Asserts that stand directly in the script (or in the function `body_of`) can be
-    run on after a failure: the hook decides.
+    swallows, stays open and has failed. `assert False` can only fail: it is a barrier, there not to be reached. Asserts
+    that stand directly in the script (or in the function `body_of`) can be run on after a failure: the hook decides.
     """
     tree = ast.parse(source, "tests.py")
     names = _Instrument(body_of)
     tree.body = names.block(tree.body, direct=not body_of)
-    return tree, names.names
+    return tree, names.names, names.barriers
 
 
 class _Instrument:
@@ -60,6 +60,7 @@ class _Instrument:
 
     def __init__(self, body_of: str) -> None:
         self.names: List[str] = []
+        self.barriers: Set[int] = set()
         self._body_of = body_of
         self._lines: Dict[int, int] = {}
 
@@ -89,6 +90,8 @@ class _Instrument:
         self._lines[statement.lineno] = self._lines.get(statement.lineno, 0) + 1
         nth = self._lines[statement.lineno]
         self.names.append(f"line {statement.lineno}" + (f" ({nth})" if nth > 1 else ""))
+        if isinstance(statement.test, ast.Constant) and not statement.test.value:
+            self.barriers.add(index)
         at = _place_of(statement)
         around = [_statement("begin", index, at), statement, _statement("end", index, at)]
         if not direct:

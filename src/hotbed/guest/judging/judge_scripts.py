@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import Any, Dict, List
+from typing import Any, Collection, Dict, List
 
 from . import judge_names, sealing
 from .judge_candidate import Candidate, Missing, StubModule, stub
@@ -36,11 +36,12 @@ class Hook:
         self._messages[index] = explain(sys.exc_info()[1] or AssertionError())
         return not self._keep_going
 
-    def count(self, names: List[str], checks: Checks) -> None:
-        """Turn the counts into outcomes."""
-        for name, begun, ended, message in zip(names, self._begun, self._ended, self._messages):
-            if begun:
-                checks.record(name, "passed" if begun == ended else "failed", message)
+    def count(self, names: List[str], checks: Checks, barriers: Collection[int]) -> None:
+        """Turn the counts into outcomes. `barriers` hold if nobody came to them: for a script that ran to its end."""
+        for index, name in enumerate(names):
+            begun = self._begun[index]
+            if begun or index in barriers:
+                checks.record(name, "passed" if begun == self._ended[index] else "failed", self._messages[index])
 
     def ran(self) -> int:
         """How many statements were reached."""
@@ -54,7 +55,7 @@ class ScriptStyle:
         self._spec = spec
         self._check = spec["style"] == "check"
         try:
-            tree, self._names = judge_names.instrument(spec["tests"], "check" if self._check else "")
+            tree, self._names, self._barriers = judge_names.instrument(spec["tests"], "check" if self._check else "")
             self._code = compile(tree, "tests.py", "exec", dont_inherit=True)
             self._support = compile(spec["support"], "support.py", "exec", dont_inherit=True)
             self._free = judge_names.free_names(spec["tests"])
@@ -113,7 +114,7 @@ class ScriptStyle:
         self, verdict: Verdict, namespace: Dict[str, Any], hook: Hook, candidate: Candidate, missing: List[str]
     ) -> None:
         error = self._error_of(namespace)
-        hook.count(self._names, verdict.checks)
+        hook.count(self._names, verdict.checks, self._barriers if error is None else ())
         if error is None:
             if hook.ran() == 0 and candidate.calls() == 0 and not missing:
                 raise SpecError("the tests ran to their end and checked nothing")

@@ -32,8 +32,9 @@ def test_asserts_everywhere_are_found_in_order() -> None:
         "assert 1; assert 2\nif 1:\n    assert 3\nelse:\n    assert 4\ntry:\n    assert 5\nexcept E:\n    assert 6\n"
         "finally:\n    assert 7\nclass C:\n    def m(self):\n        with x:\n            assert 8\n"
     )
-    tree, names = instrument(source)
+    tree, names, barriers = instrument(source)
 
+    assert barriers == set()
     assert names == ["line 1", "line 1 (2)", "line 3", "line 5", "line 7", "line 9", "line 11", "line 15"]
     assert ast.unparse(tree).count("begin(") == 8
     compile(tree, "tests.py", "exec")
@@ -41,6 +42,9 @@ def test_asserts_everywhere_are_found_in_order() -> None:
 
 def test_asserts_of_one_function_can_be_the_direct_ones() -> None:
     """HumanEval's check() goes on after a failure where partial credit is wanted."""
-    tree, _ = instrument("assert 0\ndef check(c):\n    assert c(1)\n    for i in c(2):\n        assert i\n", "check")
+    tree, _, barriers = instrument(
+        "assert 0\ndef check(c):\n    assert c(1)\n    for i in c(2):\n        assert i\n", "check"
+    )
 
     assert ast.unparse(tree).count("failed(") == 1
+    assert barriers == {0}

@@ -43,6 +43,41 @@ def test_a_check_that_failed_or_never_ran_pays_nothing(tests: str) -> None:
     assert graded(tests, "def solve(x): return x + 1 if x else []").reward == 0.0
 
 
+BARRIER = "try:\n    solve(-1)\n    assert False, 'must refuse'\nexcept ValueError:\n    pass\nassert solve(1) == 2\n"
+
+
+@pytest.mark.parametrize(
+    ("code", "reward", "outcome"),
+    [
+        ("def solve(x):\n    if x < 0: raise ValueError\n    return x + 1", 1.0, "passed"),
+        ("def solve(x): return x + 1", 0.0, "failed"),
+        ("def solve(x): raise KeyError", 0.0, "not_run"),
+        ("def solve(x): raise ValueError", 0.0, "not_run"),
+        ("import sys\ndef solve(x): sys.exit(0)", 0.0, "not_run"),
+    ],
+)
+def test_a_barrier_holds_when_the_script_ends_without_coming_to_it(code: str, reward: float, outcome: str) -> None:
+    """`assert False` after a call that must raise: who raises has done right, if the rest holds, too."""
+    result = graded(BARRIER, code)
+
+    assert (result.reward, result.checks[0].outcome) == (reward, outcome), result
+
+
+def test_a_barrier_that_the_script_itself_forgives_has_failed() -> None:
+    """`except Exception` swallows the barrier's own error as well."""
+    forgiving = BARRIER.replace("ValueError", "Exception")
+
+    assert graded(forgiving).reward == 0.0
+    assert graded(forgiving, "def solve(x):\n    if x < 0: raise KeyError\n    return x + 1").reward == 1.0
+
+
+def test_what_was_never_reached_is_named() -> None:
+    """Nothing failed, and still nobody can pass."""
+    result = graded("assert solve(1) == 2\nif solve(1) == 9:\n" + "    assert solve(2) == 3\n" * 5)
+
+    assert result.reason == "never reached: line 3, line 4, line 5 and 2 more"
+
+
 def test_partial_credit_goes_on_after_a_failure() -> None:
     """The fraction of all checks, in the order of the script."""
     tests = "assert solve(1) == 0\nassert solve(1) == 2\nassert solve(2) == 0\nassert solve(2) == 3\n"
