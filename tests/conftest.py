@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import shutil
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,6 +20,17 @@ _OURS = ("HOTBED_", "COLLIMATE_", "BOLTZLABS_")
 # time, so that a red run can be repeated.
 settings.register_profile("hotbed", deadline=None, derandomize="CI" in os.environ)
 settings.load_profile("hotbed")
+
+
+_HOME = pytest.StashKey[str]()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """State of a run's own, from before the first fixture: never that of the person who runs the tests."""
+    for name in [name for name in os.environ if name.startswith(_OURS)]:
+        del os.environ[name]
+    home = os.environ["HOTBED_HOME"] = config.stash[_HOME] = tempfile.mkdtemp(prefix="hotbed-tests-")
+    config.add_cleanup(lambda: shutil.rmtree(home, ignore_errors=True))
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -36,11 +49,12 @@ def runtime_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(autouse=True)
-def clean_environment(monkeypatch: pytest.MonkeyPatch, runtime_dir: Path) -> None:
-    """No setting of the person who runs the tests reaches them."""
+def clean_environment(monkeypatch: pytest.MonkeyPatch, runtime_dir: Path, pytestconfig: pytest.Config) -> None:
+    """No setting of the person who runs the tests, or of another test, reaches them."""
     for name in [name for name in os.environ if name.startswith(_OURS)]:
         monkeypatch.delenv(name)
     monkeypatch.setenv("HOTBED_RUNTIME_DIR", str(runtime_dir))
+    monkeypatch.setenv("HOTBED_HOME", pytestconfig.stash[_HOME])
 
 
 @pytest.fixture(scope="session")
