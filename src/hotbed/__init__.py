@@ -7,7 +7,9 @@ from hotbed.errors import (
     AtCapacity,
     BadAction,
     BadEnvDir,
+    BadImage,
     BadPath,
+    BakeFailed,
     BoltzUnavailable,
     DeadlineExceeded,
     Draining,
@@ -76,8 +78,10 @@ if TYPE_CHECKING:
     from hotbed.sdk.rl_pool import RLPool
     from hotbed.sdk.rollouts import arollout_once, rollout_once
     from hotbed.sdk.sandbox import Sandbox
+    from hotbed.sdk.template import Template
     from hotbed.sdk.tunnels import AsyncPortForward
     from hotbed.wire.checks import fresh_seed
+    from hotbed.wire.templates import Ready
 
 __version__ = "0.1.0"
 
@@ -104,11 +108,13 @@ _HOMES = {
     "Process": "hotbed.sdk.process",
     "PropertyReward": "hotbed.grading",
     "RLPool": "hotbed.sdk.rl_pool",
+    "Ready": "hotbed.wire.templates",
     "Result": "hotbed.sdk.results",
     "Sandbox": "hotbed.sdk.sandbox",
     "SandboxGroup": "hotbed.sdk.groups",
     "Snapshot": "hotbed.pools.branching",
     "StdioReward": "hotbed.grading",
+    "Template": "hotbed.sdk.template",
     "UnitTestReward": "hotbed.grading",
     "aconnect": "hotbed.sdk.connect",
     "agrade": "hotbed.sdk.grading",
@@ -135,7 +141,9 @@ __all__ = [
     "AtCapacity",
     "BadAction",
     "BadEnvDir",
+    "BadImage",
     "BadPath",
+    "BakeFailed",
     "BoltzUnavailable",
     "CallLimits",
     "Check",
@@ -174,6 +182,7 @@ __all__ = [
     "PropertyReward",
     "ProtocolError",
     "RLPool",
+    "Ready",
     "Result",
     "Sandbox",
     "SandboxFailed",
@@ -182,6 +191,7 @@ __all__ = [
     "Snapshot",
     "SnapshotUnsupported",
     "StdioReward",
+    "Template",
     "TemplateFailed",
     "TooLarge",
     "Unauthorized",

@@ -7,6 +7,7 @@
     │   ├── BadPath            bad_path            400
     │   ├── BadEnvDir          bad_env_dir         400
     │   ├── BadImage           bad_image           400   an image that is broken, hostile, or for another machine
+    │   ├── BakeFailed         bake_failed         400   a setup command or a ready condition of a template failed
     │   ├── WrongActionCount   wrong_action_count  400
     │   ├── BadAction          bad_action          400
     │   ├── NotReset           not_reset           400
@@ -130,6 +131,12 @@ class BadImage(InvalidRequest):
     """An image that is not there, is broken, is for another machine, or would lead out of its own root."""
 
     code = "bad_image"
+
+
+class BakeFailed(InvalidRequest):
+    """A setup command or a ready condition of a template failed; the message and the template's log say how."""
+
+    code = "bake_failed"
 
 
 class WrongActionCount(InvalidRequest):

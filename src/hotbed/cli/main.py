@@ -15,6 +15,7 @@ from hotbed import __version__
 from hotbed.cli.commands import (
     audit,
     backup,
+    bake,
     demo,
     doctor,
     env,
@@ -30,6 +31,7 @@ from hotbed.cli.commands import (
     shell,
     show,
     spec,
+    templates,
     usage,
 )
 from hotbed.cli.output import Output
@@ -37,7 +39,7 @@ from hotbed.errors import Error, InvalidRequest, IsolationUnavailable
 
 OK, NO, USAGE, NODE, ISOLATION, INTERRUPTED = 0, 1, 2, 3, 4, 130
 
-_WORK = (run, shell, grade, spec, ps, rm, rollouts, show, replay, env, doctor, demo)
+_WORK = (run, shell, grade, bake, templates, spec, ps, rm, rollouts, show, replay, env, doctor, demo)
 COMMANDS = (*_WORK, node, serve, keys, usage, audit, backup)
 EPILOG = """exit codes:
   0 done, 1 the answer is no, 2 asked wrongly, 3 node trouble, 4 this host cannot isolate, 130 interrupted;

@@ -18,6 +18,7 @@ from typing import Any
 
 from hotbed.errors import Draining, SandboxGone
 from hotbed.node import plans, records, seeding
+from hotbed.node.bakes.bakes import Bakes
 from hotbed.node.capacity import usable_cores
 from hotbed.node.counters import counted
 from hotbed.node.grading.groups import Graders
@@ -62,6 +63,7 @@ class Node:
         self.inflight = 0
         self.isolation = ""
         self.templates = Templates(backend, limit=policy.max_templates)
+        self.bakes = Bakes(backend, self.templates, home=policy.home, quota_bytes=policy.images_mib << 20)
         self.sessions = Sessions(self.id)
         self.leases = Leases()
         self.tickets = Tickets()
@@ -92,6 +94,7 @@ class Node:
         """Start the backend and the templates to have ready. Raises `IsolationUnavailable`."""
         await self.backend.start()
         self.isolation = self.pools.isolation = str(self.backend.capabilities()["isolation"])
+        self.bakes.resume()
         for name in warm:
             await self.templates.plain(name)
         self.housekeeping.begin()
@@ -111,6 +114,7 @@ class Node:
         """Leave nothing. Idempotent."""
         self.draining = True
         self.discard_all()
+        await self.bakes.close()
         await self.nursery.wait_empty(timeout_s=5.0)
         await self.nursery.cancel_all()
         self.housekeeping.close()

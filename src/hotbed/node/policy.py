@@ -8,6 +8,9 @@ from pathlib import Path
 from hotbed.node.pools import PoolSettings
 from hotbed.node.scheduler import Admission
 
+# Where tenants may fetch images from: an address they name is one that this node connects to.
+REGISTRIES = ("docker.io", "ghcr.io", "quay.io", "gcr.io", "public.ecr.aws", "mcr.microsoft.com", "registry.k8s.io")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
@@ -22,6 +25,8 @@ class Policy:
     max_templates: int
     home: str = ""
     boltz_slots: int = 0
+    images_mib: int = 32_768
+    registries: tuple[str, ...] = REGISTRIES
 
     def admission(self) -> Admission:
         """What hands out its turns."""

@@ -20,7 +20,17 @@ HOST_IMAGE = "host"
 BUILT_IN: tuple[TemplateSpec, ...] = (
     TemplateSpec(name="python", preload=COMMON_MODULES),
     TemplateSpec(name="python-numpy", preload=(*COMMON_MODULES, "numpy")),
+    TemplateSpec(name="python-ml", preload=(*COMMON_MODULES, "numpy", "scipy", "pandas", "sklearn")),
+    TemplateSpec(name="node", programs=()),
+    TemplateSpec(name="bash", programs=()),
 )
+DESCRIPTIONS = {
+    "python": "this machine's Python, warm, with the modules that short programs import most",
+    "python-numpy": "the same with numpy",
+    "python-ml": "the same with numpy, scipy, pandas and scikit-learn, where this machine's Python has them",
+    "node": "this machine's programs, for commands: Node.js where it is installed",
+    "bash": "this machine's programs, for commands",
+}
 
 
 class Templates:
@@ -72,15 +82,10 @@ class Templates:
     async def create(self, request: CreateTemplate) -> TemplateRow:
         """Register a template and warm it. The same name twice must mean the same thing."""
         spec = spec_of(request)
-        if spec.image != HOST_IMAGE:
-            raise InvalidRequest(
-                f"image {spec.image[:80]!r} is not one this node can build from",
-                hint=f"templates are made of this machine's own system: image {HOST_IMAGE!r}",
-            )
         known = self._specs.get(spec.name)
         if known is not None and known != spec:
             raise InvalidRequest(f"template {spec.name!r} exists with other content", hint="choose another name")
-        if known is None and len(self._specs) >= self._limit:
+        if known is None and self._own() >= self._limit:
             raise AtCapacity(f"this node keeps {self._limit} templates", hint="raise max_templates")
         self._specs[spec.name] = spec
         try:
@@ -97,10 +102,37 @@ class Templates:
         if name in self.built_in:
             raise NotSupported(f"template {name!r} is built in", hint="only what was created can be deleted")
         del self._specs[name]
+        plain = self._plain.pop(name, None)
         self._digests.pop(name, None)
         self._errors.pop(name, None)
+        self.widths.pop(name, None)
         if (retire := getattr(self._backend, "retire", None)) is not None:
-            await retire(spec)
+            for made in filter(None, (spec, plain)):
+                await retire(made)
+
+    @staticmethod
+    def describe(name: str) -> str:
+        """What a template is, in a line."""
+        return DESCRIPTIONS.get(name, "your own")
+
+    def specs(self) -> tuple[TemplateSpec, ...]:
+        """What every name stands for."""
+        return tuple(self._specs.values())
+
+    def check_new(self, name: str, *, besides: int = 0) -> None:
+        """Raise `InvalidRequest` or `AtCapacity` if there can be no further template, of this name or at all."""
+        if name in self._specs:
+            raise InvalidRequest(f"template {name!r} exists with other content", hint="choose another name")
+        if self._own() + besides >= self._limit:
+            raise AtCapacity(f"this node keeps {self._limit} templates", hint="raise max_templates")
+
+    def _own(self) -> int:
+        return len(self._specs) - len(self.built_in)
+
+    def adopt(self, spec: TemplateSpec) -> None:
+        """Keep a template that was baked. It is warmed by its first use, if it is not warm already."""
+        self._specs[spec.name] = spec
+        self._plain.pop(spec.name, None)
 
     def row(self, name: str) -> TemplateRow:
         """A template as listed."""

@@ -75,13 +75,23 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Start:
+    """What runs in each sandbox from the first. `cmd` has to exit 0, or to answer: 2xx at `http`, on all `ports`."""
+
+    cmd: str
+    http: str = ""
+    ports: tuple[int, ...] = ()
+    timeout_s: float = 60.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TemplateSpec:
     """Everything that makes a template what it is. Two equal specs are the same template.
 
     `image` is "host" (this host's Python seen read-only) or the digest of an unpacked image. `preload` are modules that
     the warm interpreter has imported. `programs` are guest programs the interpreter has imported besides the agent.
     `mounts` are (host path, path inside) pairs seen read-only. `parks` says whether sandboxes are forked ahead of
-    requests.
+    requests. `start` is what each sandbox starts, and waits for, before it is handed out.
     """
 
     name: str
@@ -92,6 +102,7 @@ class TemplateSpec:
     mounts: tuple[tuple[str, str], ...] = ()
     limits: Limits = field(default_factory=Limits)
     parks: bool = True
+    start: Start | None = None
 
     def __post_init__(self) -> None:
         require(bool(_NAME.fullmatch(self.name)), f"template name {self.name!r} is not a-z 0-9 . _ - (63 at most)")

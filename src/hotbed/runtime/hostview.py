@@ -69,6 +69,7 @@ class HostView:
     packages: tuple[Bind, ...]
     links: tuple[tuple[str, str], ...]
     etc: tuple[str, ...]
+    over: tuple[Path, ...] = ()
 
     def env(self) -> dict[str, str]:
         """The environment of a sandbox before the template's own variables."""
@@ -214,4 +215,5 @@ def as_plan(view: HostView, env: Mapping[str, str]) -> dict[str, Any]:
         "guest": [lib.source, lib.target],
         "links": [list(link) for link in view.links],
         "etc": list(view.etc),
+        "over": [str(path) for path in view.over],
     }

@@ -45,6 +45,7 @@ def assemble(plan: dict[str, Any], root: str, owner: Ids | None) -> None:
         mounts.seal(top + target)
     for number, layer in enumerate(plan["layers"]):
         roots.show(top, layer, f"{LAYERS}/{number}")
+    roots.show_over(plan, top)
     _skeleton(plan, top + isolate.SKELETON)
     if owner is not None:
         roots.give_to(top + isolate.SKELETON, owner)

@@ -28,6 +28,7 @@ class ImageView:
 
     record: ImageRecord
     layers: tuple[Path, ...]
+    over: tuple[Path, ...] = ()
     mounts: tuple[Bind, ...] = ()
     packages: tuple[Bind, ...] = ()
 
@@ -42,10 +43,16 @@ class ImageView:
         return {**base, **dict(self.record.env), **own}
 
 
-def describe(record: ImageRecord, layers: Iterable[Path], mounts: Iterable[tuple[str, str]] = ()) -> ImageView:
+def describe(
+    record: ImageRecord,
+    layers: Iterable[Path],
+    mounts: Iterable[tuple[str, str]] = (),
+    *,
+    over: Iterable[Path] = (),
+) -> ImageView:
     """The view of an image, with read-only trees of this host mounted into it."""
     binds = tuple(Bind(source=os.path.realpath(source), target=target) for source, target in mounts)
-    return ImageView(record=record, layers=tuple(layers), mounts=binds)
+    return ImageView(record=record, layers=tuple(layers), over=tuple(over), mounts=binds)
 
 
 def as_plan(view: ImageView, own: Mapping[str, str]) -> dict[str, Any]:
@@ -66,6 +73,7 @@ def as_plan(view: ImageView, own: Mapping[str, str]) -> dict[str, Any]:
         "mounts": mounts,
         "inside": view.inside,
         "layers": [str(path) for path in view.layers],
+        "over": [str(path) for path in view.over],
         "workdir": view.record.workdir or WORK,
     }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from hotbed.runtime import hostview, imageview, roots
@@ -14,13 +15,16 @@ from hotbed.runtime.linux import identity
 View = HostView | ImageView
 
 
-def view_of(spec: TemplateSpec, images: Store) -> tuple[View, Hold | None]:
+def view_of(spec: TemplateSpec, images: Store) -> tuple[View, Hold]:
     """What a template will see, and a hold on what must stay for that. Blocks. Raises `NotFound`, `TemplateFailed`."""
     if spec.image == HOST_IMAGE:
-        return hostview.describe(spec.preload, spec.mounts), None
+        return hostview.describe(spec.preload, spec.mounts), Hold(())
     record = images.get(spec.image)
     hold = images.hold(record)
-    return imageview.describe(record, map(images.layer, record.layers), spec.mounts), hold
+    over = tuple(map(images.layer, record.over))
+    if record.host:
+        return replace(hostview.describe(spec.preload, spec.mounts), over=over), hold
+    return imageview.describe(record, map(images.layer, record.layers), spec.mounts, over=over), hold
 
 
 def plan_of(spec: TemplateSpec, view: View, *, root: str, networks: int) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -34,6 +38,7 @@ def plan_of(spec: TemplateSpec, view: View, *, root: str, networks: int) -> tupl
         "packages": bool(view.packages),
         "environ": {name: value for name, value in plan["env"].items() if name.startswith("PYTHON")},
         "networks": networks,
+        "over": [f"{roots.OVER}/{number}" for number in reversed(range(len(view.over)))],
         **(imageview.as_config(view, spec) if isinstance(view, ImageView) else {"attached": roots.attached(plan)}),
     }
     return plan, config

@@ -37,6 +37,7 @@ _PLAIN_DIRS = (
     "var/lib",
     "var/cache",
 )
+OVER = "/.hotbed/o"
 _COPY_LIMIT = 4 << 20
 _MACHINE_ID = "686f74626564" + "0" * 20
 ETC_TEXTS = {
@@ -55,6 +56,7 @@ ETC_TEXTS = {
 def assemble(plan: dict[str, Any], root: str, owner: Ids | None) -> None:
     """Put the tree together at an empty directory, in a private mount namespace. `owner` will own the skeleton."""
     assemble_host(plan, root)
+    show_over(plan, root)
     _skeleton(plan, root + isolate.SKELETON)
     if owner is not None:
         give_to(root + isolate.SKELETON, owner)
@@ -74,6 +76,12 @@ def assemble_host(plan: dict[str, Any], root: str) -> None:
         show(root, source, target)
     _name_the_interpreter(root, plan["executable"])
     devices(root + "/dev")
+
+
+def show_over(plan: dict[str, Any], root: str) -> None:
+    """The layers that a template's setup made."""
+    for number, layer in enumerate(plan.get("over", ())):
+        show(root, layer, f"{OVER}/{number}")
 
 
 def hotbed_directories(root: str) -> None:

@@ -31,7 +31,6 @@ from hotbed.wire.sandboxes import (
     SandboxRow,
     TreeWritten,
 )
-from hotbed.wire.templates import CreateTemplate, TemplateList, TemplateRow
 
 T = TypeVar("T")
 
@@ -107,20 +106,6 @@ def capabilities() -> Call[Mapping[str, Any]]:
 def stats() -> Call[Mapping[str, Any]]:
     """The node's counters."""
     return Call(method="GET", target=routes.STATS.url(), read=read_json)
-
-
-def list_templates() -> Call[tuple[TemplateRow, ...]]:
-    """Every template the caller can use."""
-
-    def read(body: bytes) -> tuple[TemplateRow, ...]:
-        return _read_as(TemplateList, body).templates
-
-    return Call(method="GET", target=routes.LIST_TEMPLATES.url(), read=read)
-
-
-def create_template(request: CreateTemplate) -> Call[TemplateRow]:
-    """Name a template."""
-    return _plain(routes.CREATE_TEMPLATE, TemplateRow, body=request)
 
 
 def list_sandboxes() -> Call[tuple[SandboxRow, ...]]:

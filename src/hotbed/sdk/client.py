@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from hotbed.sdk import calls, job_calls
+from hotbed.sdk import calls, job_calls, template_calls
 from hotbed.sdk.transport import Link
 from hotbed.wire.checks import require
 from hotbed.wire.health import Health
 from hotbed.wire.ledger import GroupReplay, ReplayReport, RolloutDetail, RolloutList
 from hotbed.wire.sandboxes import SandboxRow, Selector
-from hotbed.wire.templates import CreateTemplate, TemplateRow
+from hotbed.wire.templates import CreateTemplate, ImageRow, TemplateRow
 
 if TYPE_CHECKING:
     from hotbed.sdk.groups import AsyncSandboxGroup, SandboxGroup
@@ -63,7 +63,7 @@ class Client:
 
     def templates(self) -> tuple[TemplateRow, ...]:
         """Every template that can be forked."""
-        return self.link.send(calls.list_templates())
+        return self.link.send(template_calls.listing())
 
     def create_template(
         self,
@@ -74,9 +74,24 @@ class Client:
         env: Mapping[str, str] | None = None,
         limits: Mapping[str, float] | None = None,
     ) -> TemplateRow:
-        """Name a template: an image, modules its interpreter has imported, variables, limits."""
+        """Name a template of this host's system: modules its interpreter has imported, variables, limits.
+
+        One of another image is baked, and not ready when this returns: see `Template.bake`.
+        """
         request = template_request(name, image=image, preload=preload, env=env, limits=limits)
-        return self.link.send(calls.create_template(request))
+        return self.link.send(template_calls.create(request))
+
+    def template(self, name: str) -> TemplateRow:
+        """One template, and how far it is."""
+        return self.link.send(template_calls.get(name))
+
+    def delete_template(self, name: str) -> None:
+        """Forget a template of your own, or give up its bake. Refused while sandboxes of it live."""
+        self.link.send(template_calls.delete(name))
+
+    def images(self) -> tuple[ImageRow, ...]:
+        """What a template can be made from: the catalog, and the images that are unpacked on this node."""
+        return self.link.send(template_calls.images())
 
     def sandboxes(self) -> tuple[SandboxRow, ...]:
         """Every live sandbox of this user."""
@@ -157,7 +172,7 @@ class AsyncClient:
 
     async def templates(self) -> tuple[TemplateRow, ...]:
         """Every template that can be forked."""
-        return await self.link.asend(calls.list_templates())
+        return await self.link.asend(template_calls.listing())
 
     async def create_template(
         self,
@@ -168,9 +183,24 @@ class AsyncClient:
         env: Mapping[str, str] | None = None,
         limits: Mapping[str, float] | None = None,
     ) -> TemplateRow:
-        """Name a template: an image, modules its interpreter has imported, variables, limits."""
+        """Name a template of this host's system: modules its interpreter has imported, variables, limits.
+
+        One of another image is baked, and not ready when this returns: see `Template.bake`.
+        """
         request = template_request(name, image=image, preload=preload, env=env, limits=limits)
-        return await self.link.asend(calls.create_template(request))
+        return await self.link.asend(template_calls.create(request))
+
+    async def template(self, name: str) -> TemplateRow:
+        """One template, and how far it is."""
+        return await self.link.asend(template_calls.get(name))
+
+    async def delete_template(self, name: str) -> None:
+        """Forget a template of your own, or give up its bake. Refused while sandboxes of it live."""
+        await self.link.asend(template_calls.delete(name))
+
+    async def images(self) -> tuple[ImageRow, ...]:
+        """What a template can be made from: the catalog, and the images that are unpacked on this node."""
+        return await self.link.asend(template_calls.images())
 
     async def sandboxes(self) -> tuple[SandboxRow, ...]:
         """Every live sandbox of this user."""

@@ -101,7 +101,7 @@ def _grading(node: Node, body: Any, tenant: Tenant) -> Any:
 def named_template(node: Node, body: Any, tenant: Tenant) -> Any:
     """A template under the tenant's own name for it. Raises `QuotaExceeded` before one is made."""
     name = tenant.template_name(body.name, frozenset())
-    own = [known for known in node.templates.names if tenant.owns_template(known)]
+    own = {known for known in (*node.templates.names, *node.bakes.names()) if tenant.owns_template(known)}
     if name not in own and len(own) >= tenant.tier.templates:
         raise TierLimit(
             f"tenant {tenant.id} may keep {tenant.tier.templates} templates of its own in tier {tenant.tier.name}",

@@ -74,6 +74,8 @@ HANDLERS: tuple[tuple[Route, Handler], ...] = (
     (routes.CREATE_TEMPLATE, templates.create),
     (routes.LIST_TEMPLATES, templates.listing),
     (routes.GET_TEMPLATE, templates.get),
+    (routes.DELETE_TEMPLATE, templates.delete),
+    (routes.LIST_IMAGES, templates.images),
     (routes.GET_ENV_DIR, pools.get_env_dir),
     (routes.PUT_ENV_DIR, pools.put_env_dir),
     (routes.CREATE_POOL, pools.create),

@@ -12,4 +12,4 @@ def make_backend(settings: Settings) -> Backend:
     """The backend that the settings name. Raises `IsolationUnavailable`."""
     if settings.backend == "fake":
         return FakeBackend()
-    return ForkBackend(ForkSettings(spares=settings.spares))
+    return ForkBackend(ForkSettings(spares=settings.spares, images=settings.home and f"{settings.home}/images"))

@@ -16,7 +16,7 @@ from typing import Any, Literal, get_args
 
 from hotbed.errors import InvalidRequest
 from hotbed.node.capacity import default_max_sandboxes, usable_cores, usable_memory_mib
-from hotbed.node.policy import Policy
+from hotbed.node.policy import REGISTRIES, Policy
 from hotbed.node.tenants import tiers_from
 
 BackendName = Literal["fork", "fake"]
@@ -57,6 +57,8 @@ class Settings:
     ttl_s: float = 24 * 3600.0
     idle_ttl_s: float = 3600.0
     max_templates: int = 32
+    images_mib: int = 32_768
+    registries: tuple[str, ...] = REGISTRIES
     boltz_slots: int = 0
     spares: int = 8
     ledger: bool = True
@@ -124,6 +126,8 @@ class Settings:
             max_templates=self.max_templates,
             home=self.home,
             boltz_slots=self.boltz_slots,
+            images_mib=self.images_mib,
+            registries=self.registries,
         )
 
 

@@ -85,11 +85,16 @@ NOTES: Mapping[str, Note] = {
         summary="Hold a lease for as long as this answer lasts.", gives=NDJSON, lines=(health.LeaseGranted,)
     ),
     "create_template": Note(
-        summary="Name a template and warm it. The same name and content again is the same template.",
-        errors=("tier_limit", "at_capacity", "isolation_unavailable", "template_failed", "not_supported"),
+        summary="Name a template and warm it, or begin to bake it. The same name and content again is the same one.",
+        errors=("tier_limit", "at_capacity", "isolation_unavailable", "template_failed", "not_supported", "forbidden"),
     ),
     "list_templates": Note(summary="The templates that the caller can use."),
-    "get_template": Note(summary="One template.", errors=("unknown_template",)),
+    "get_template": Note(summary="One template, and how far its bake is.", errors=("unknown_template",)),
+    "delete_template": Note(
+        summary="Forget a template, or give up its bake.",
+        errors=("unknown_template", "template_in_use", "forbidden", "not_supported"),
+    ),
+    "list_images": Note(summary="What a template can be made from: the catalog, and what is unpacked here."),
     "create_sandbox": Note(summary="Fork a sandbox and keep it.", errors=_FORKS),
     "delete_sandboxes": Note(
         summary="End all sandboxes with the given ids, labels, group and lease; answered when nothing is left."

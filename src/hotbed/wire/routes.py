@@ -47,6 +47,10 @@ CREATE_TEMPLATE = Route(
     status=201,
 )
 LIST_TEMPLATES = Route(name="list_templates", method="GET", path="/v1/templates", reply=templates.TemplateList)
+DELETE_TEMPLATE = Route(
+    name="delete_template", method="DELETE", path="/v1/templates/{name}", reply=templates.TemplateDeleted
+)
+LIST_IMAGES = Route(name="list_images", method="GET", path="/v1/images", reply=templates.ImageList)
 GET_TEMPLATE = Route(name="get_template", method="GET", path="/v1/templates/{name}", reply=templates.TemplateRow)
 
 CREATE_SANDBOX = Route(
@@ -190,6 +194,8 @@ ROUTES: tuple[Route, ...] = (
     CREATE_TEMPLATE,
     LIST_TEMPLATES,
     GET_TEMPLATE,
+    DELETE_TEMPLATE,
+    LIST_IMAGES,
     CREATE_SANDBOX,
     DELETE_SANDBOXES,
     LIST_SANDBOXES,

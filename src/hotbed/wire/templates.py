@@ -1,4 +1,4 @@
-"""Templates: what a sandbox is forked from."""
+"""Templates: what a sandbox is forked from, and how one is baked."""
 
 from __future__ import annotations
 
@@ -8,24 +8,74 @@ from typing import Any
 
 from hotbed.wire.checks import require
 
+SETUP_LIMIT = 200
+PHASES = ("Pending", "Converting", "Distributing", "Live", "Failed")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ready:
+    """When a template is ready: `cmd` has exited 0, then `http` answers 2xx, then `ports` are listened on.
+
+    All of it happens inside a sandbox, within `timeout_s`; `http` is a URL of its loopback. What `cmd` leaves running
+    is started again, and waited for, in each sandbox. `env` are variables that every program of the template gets.
+    """
+
+    cmd: str = ""
+    http: str = ""
+    ports: tuple[int, ...] = ()
+    env: Mapping[str, str] = field(default_factory=dict)
+    network: bool = False
+    timeout_s: float = 300.0
+
+    def __post_init__(self) -> None:
+        require(0 < self.timeout_s <= 3600, f"ready.timeout_s must be above 0 and at most 3600, not {self.timeout_s!r}")
+        for port in self.ports:
+            require(1 <= port <= 65535, f"ready.ports holds {port!r}, which is no port")
+        good = not self.http or self.http.startswith(("http://localhost", "http://127.0.0.1", "http://[::1]"))
+        require(
+            good, f"ready.http {self.http[:80]!r} is not on the sandbox's own loopback", "http://localhost:PORT/PATH"
+        )
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CreateTemplate:
-    """Name a template. The same name and content again is the same template; other content is refused."""
+    """Name a template. The same name and content again is the same template; other content is refused.
+
+    `image` is where its files come from: host, template:NAME, oci:DIR[:TAG], docker-archive:FILE, rootfs:PATH, or a
+    registry's NAME[:TAG]. `setup` are commands that are run once, in a sandbox over it; what they change becomes part
+    of the template. `width` is how many its users expect at once.
+    """
 
     name: str
     image: str = "host"
     preload: tuple[str, ...] = ()
     env: Mapping[str, str] = field(default_factory=dict)
     limits: Mapping[str, float] | None = None
+    setup: tuple[str, ...] = ()
+    ready: Ready | None = None
+    egress: Mapping[str, Any] | None = None
+    width: int = 1
 
     def __post_init__(self) -> None:
         require(self.name != "", "name is empty")
+        require(len(self.setup) <= SETUP_LIMIT, f"at most {SETUP_LIMIT} setup commands")
+        require(all(command.strip() for command in self.setup), "a setup command is empty")
+        require(self.width >= 1, f"width must be at least 1, not {self.width!r}")
+
+    @property
+    def is_baked(self) -> bool:
+        """Whether making it takes more than warming an interpreter of this host."""
+        return self.image != "host" or bool(self.setup) or self.ready is not None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TemplateRow:
-    """A template. `phase` is Pending until its interpreter is warm, then Live; Failed says why in `error`."""
+    """A template. `phase` is Pending, then Converting, then Distributing, then Live; Failed says why in `error`.
+
+    `live_state` is "restarted" where what `ready` left running is started again in each sandbox, and "none" where it
+    left nothing. `python` is the version of the image's that runs `code`; empty where there is none, and `notes` say
+    why, and what else of the image is not honoured. `progress` tells how far a bake is, `log` what was printed last.
+    """
 
     id: str
     name: str
@@ -36,6 +86,17 @@ class TemplateRow:
     limits: Mapping[str, Any] = field(default_factory=dict)
     visibility: str = "private"
     error: str = ""
+    python: str = ""
+    live_state: str = "none"
+    declared: int = 1
+    warm: int = 0
+    size_bytes: int = 0
+    layers: int = 0
+    skipped: Mapping[str, int] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    progress: Mapping[str, Any] = field(default_factory=dict)
+    log: str = ""
+    build_fails: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,3 +104,30 @@ class TemplateList:
     """Every template the caller can use."""
 
     templates: tuple[TemplateRow, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TemplateDeleted:
+    """A template is no more, or a bake has been given up."""
+
+    id: str
+    deleted: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImageRow:
+    """Something that a template can be made from: a template of the catalog, or an image that is unpacked here."""
+
+    id: str
+    name: str
+    image: str
+    visibility: str = "public"
+    description: str = ""
+    size_bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImageList:
+    """The catalog and, for the node's own user, what else is unpacked here."""
+
+    images: tuple[ImageRow, ...] = ()

@@ -89,7 +89,9 @@ def test_the_number_of_templates_is_bounded() -> None:
     """Each is a process with its memory."""
 
     async def scenario() -> None:
-        templates = Templates(FakeBackend(), limit=2)
+        templates = Templates(FakeBackend(), limit=0)
+        with pytest.raises(AtCapacity):
+            templates.check_new("one-too-many")
         with pytest.raises(AtCapacity):
             await templates.create(CreateTemplate(name="one-too-many"))
 
@@ -133,14 +135,24 @@ def test_only_what_was_created_can_be_removed() -> None:
     asyncio.run(scenario())
 
 
-def test_an_image_that_the_node_does_not_have_is_refused() -> None:
-    """Not silently made of another."""
+def test_a_baked_template_is_kept_and_forgotten() -> None:
+    """Under its name, until it is removed."""
 
     async def scenario() -> None:
-        backend = FakeBackend()
-        templates = Templates(backend, limit=4)
-        with pytest.raises(InvalidRequest, match="'python:3.11' is not one"):
-            await templates.create(CreateTemplate(name="mine", image="python:3.11"))
-        await backend.close()
+        templates = Templates(FakeBackend(), limit=4)
+        spec = TemplateSpec(name="baked", env=(("A", "b"),))
+        templates.adopt(spec)
+        assert spec in templates.specs() and templates.spec("baked") == spec
+        with pytest.raises(InvalidRequest, match="other content"):
+            templates.check_new("baked")
+        await templates.remove("baked")
+        assert "baked" not in templates.names
 
     asyncio.run(scenario())
+
+
+def test_each_template_of_the_catalog_is_described() -> None:
+    """In a line that says what it is."""
+    templates = Templates(FakeBackend(), limit=4)
+
+    assert all(templates.describe(name) != "your own" for name in templates.built_in)

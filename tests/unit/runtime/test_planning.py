@@ -32,7 +32,8 @@ def test_the_host_needs_nothing_of_the_store(tmp_path: Path) -> None:
 
     plan, config = planning.plan_of(spec, view, root="/r", networks=3)
 
-    assert hold is None and plan["root"] == "/r" and plan["ids"]["uid"] != 0 and plan["env"]["Y"] == "2"
+    hold.close()
+    assert plan["root"] == "/r" and plan["ids"]["uid"] != 0 and plan["env"]["Y"] == "2"
     assert config["environ"] == {"PYTHONX": "1"} and config["networks"] == 3 and "/dev" in config["attached"]
 
 
@@ -46,7 +47,7 @@ def test_an_image_is_held_while_its_template_is(tmp_path: Path) -> None:
 
     assert isinstance(view, ImageView) and plan["layers"] == [str(store.layer(DIGEST))]
     assert config["lowers"] == ["/.hotbed/l/0"]
-    assert hold is not None and not store.remove_layer(DIGEST)
+    assert not store.remove_layer(DIGEST)
     hold.close()
 
 

@@ -48,14 +48,15 @@ class Failed(Exception):
 class Isolator:
     """Isolates forks of one template. `attached` are the trees of the template's root that sandboxes see, read-only.
 
-    `lowers` are an image's layers, the highest first, which every sandbox has below its own files.
+    `lowers` are an image's layers, the highest first, which every sandbox has below the skeleton; `over` are a setup's,
+    which it has above.
     """
 
-    def __init__(self, attached: Sequence[str], lowers: Sequence[str] = ()) -> None:
+    def __init__(self, attached: Sequence[str], lowers: Sequence[str] = (), over: Sequence[str] = ()) -> None:
         self.stage = "start"
         self.upper = -1  # the folder of the file layer, for a sandbox that will be asked for it
         self._attached = [(os.fsencode(path), os.fsencode(NEW_ROOT + path)) for path in attached]
-        self._overlay = _OVERLAY.format(lowers=":".join([SKELETON, *lowers])).encode()
+        self._overlay = _OVERLAY.format(lowers=":".join([*over, SKELETON, *lowers])).encode()
         self._scratch = os.fsencode(SCRATCH)
         self._new_root = os.fsencode(NEW_ROOT)
         self._proc = os.fsencode(NEW_ROOT + "/proc")

@@ -62,7 +62,7 @@ class Zygote:
         self._control = control
         self._config = config
         self._agent = agent
-        self._isolator = isolate.Isolator(config["attached"], config.get("lowers", ()))
+        self._isolator = isolate.Isolator(config["attached"], config.get("lowers", ()), config.get("over", ()))
         self._pool = networks.NetworkPool(config["networks"])
         self._home = os.open("/proc/self/ns/pid", os.O_RDONLY | os.O_CLOEXEC)
         self._null = os.open("/dev/null", os.O_RDWR | os.O_CLOEXEC)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import os
 import resource
 import socket
 import time
@@ -21,6 +22,7 @@ from hotbed.errors import IsolationUnavailable, TemplateFailed
 from hotbed.runtime import digests, planning, probe, reaper
 from hotbed.runtime.base import BoxRequest, Limits, Solo, TemplateSpec
 from hotbed.runtime.groups import Groups, Slot
+from hotbed.runtime.images.building import Builder
 from hotbed.runtime.images.store import Hold, Store
 from hotbed.runtime.launching import Launching
 from hotbed.runtime.linux import cgroups
@@ -31,6 +33,7 @@ from hotbed.runtime.sandboxes import ForkBox
 from hotbed.runtime.snapshots import LiveFork
 from hotbed.runtime.solo import SoloBox
 from hotbed.runtime.spares import Spares
+from hotbed.runtime.starting import begin
 from hotbed.runtime.templates import Ended, Spawn, TemplateProcess
 
 _READY_TIMEOUT_S = 60.0
@@ -52,7 +55,7 @@ class ForkSettings:
 class ForkTemplate:
     """One spec, its living process if it has one, and its spares."""
 
-    def __init__(self, spec: TemplateSpec, backend: ForkBackend, view: View, hold: Hold | None = None) -> None:
+    def __init__(self, spec: TemplateSpec, backend: ForkBackend, view: View, hold: Hold) -> None:
         self.spec = spec
         self.digest = digests.of_spec(spec)
         self._backend = backend
@@ -91,7 +94,7 @@ class ForkTemplate:
             return await self._backend.make_solo(process, limits, request, request.solo)
         box = await self._backend.make_box(process, limits, request, spare=False)
         self.spares.wait_for(box.birth)
-        return box
+        return await begin(box, self.spec)
 
     async def start(self) -> TemplateProcess:
         """The living process, started if there is none. Raises `TemplateFailed`, `IsolationUnavailable`."""
@@ -110,7 +113,7 @@ class ForkTemplate:
             raise TemplateFailed("the template is not running")
         box = await self._backend.make_box(self._process, self.spec.limits, BoxRequest(), spare=True)
         await box.ready()
-        return box
+        return await begin(box, self.spec)
 
     async def _make_vessel(self) -> ForkBox:
         if self._process is None or not self._process.is_alive():
@@ -132,8 +135,7 @@ class ForkTemplate:
         await self.vessels.close()
         if self._process is not None:
             self._process.kill("the backend was closed")
-        if self._hold is not None:
-            self._hold.close()
+        self._hold.close()
 
 
 class ForkBackend:
@@ -148,7 +150,8 @@ class ForkBackend:
         self._pinner = Pinner(self.launching.supervise)
         self.livefork = LiveFork(self.launching.supervise)
         self.run = reaper.Run.begin(self.settings.run_dir)
-        self.images = Store(Path(self.settings.images or self.settings.run_dir + "/hotbed-images"))
+        self.images = Store(Path(self.settings.images or f"{self.settings.run_dir}/hotbed-images-{os.getuid()}"))
+        self.builder = Builder(self.launching.supervise, self.images)
         self._groups: Groups | None = None
         self._layout = cgroups.Layout(kind="none")
         self._templates: dict[TemplateSpec, ForkTemplate] = {}

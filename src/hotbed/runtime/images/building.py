@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 import json
 import socket
-from collections.abc import Awaitable, Callable, Mapping
-from pathlib import Path
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any
 
 from hotbed.errors import BadImage, Error
 from hotbed.runtime.images.record import ImageRecord
+from hotbed.runtime.images.store import Store
 from hotbed.runtime.images.unpacking import BYTES_LIMIT, ENTRIES_LIMIT
 from hotbed.runtime.linux import identity
 
@@ -23,10 +23,10 @@ OnProgress = Callable[[Mapping[str, Any]], None]
 class Builder:
     """Builds images into one store."""
 
-    def __init__(self, supervise: Supervise, store: Path, *, most_bytes: int = BYTES_LIMIT) -> None:
+    def __init__(self, supervise: Supervise, store: Store, *, most_bytes: int = BYTES_LIMIT) -> None:
         self._supervise = supervise
-        self._store = store
-        self._most_bytes = most_bytes
+        self.store = store
+        self.most_bytes = most_bytes
 
     async def build(self, source: str, on_progress: OnProgress, *, stranger: bool = False) -> ImageRecord:
         """Have a source's image in the store. A `stranger` gets none of this user's credentials.
@@ -35,17 +35,23 @@ class Builder:
         """
         return await self._ask({"op": "import", "source": source, "stranger": stranger}, on_progress)
 
-    async def extend(self, parent: ImageRecord, recipe: str, layer: int, on_progress: OnProgress) -> ImageRecord:
-        """Put a saved layer, which the descriptor yields, over an image. `recipe` is all that went into it."""
-        return await self._ask({"op": "extend", "parent": parent.to_plain(), "recipe": recipe}, on_progress, layer)
+    async def extend(
+        self, parent: ImageRecord, recipe: str, layer: int, *, mounted: Iterable[str], on_progress: OnProgress
+    ) -> ImageRecord:
+        """Put a saved layer, which the descriptor yields, over an image.
+
+        `recipe` is all that went into it; `mounted` are the top folders where sandboxes have something mounted.
+        """
+        job = {"op": "extend", "parent": parent.to_plain(), "recipe": recipe, "mounted": sorted(mounted)}
+        return await self._ask(job, on_progress, layer)
 
     async def _ask(self, job: Mapping[str, Any], on_progress: OnProgress, *fds: int) -> ImageRecord:
         ids = identity.mine()
         plain = {
             **job,
-            "store": str(self._store),
+            "store": str(self.store.home),
             "ids": {"uid": ids.uid, "gid": ids.gid, "count": ids.count},
-            "bytes": self._most_bytes,
+            "bytes": self.most_bytes,
             "entries": ENTRIES_LIMIT,
         }
         with await self._supervise("images") as channel:

@@ -13,7 +13,7 @@ import resource
 import signal
 import stat
 import tarfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Set
 from typing import Any, NoReturn
 
 from hotbed.guest import kernel
@@ -51,11 +51,11 @@ def lay(blob: Blob, folder: int, ids: Ids, *, most: int, entries: int, tick: Cal
             os.waitpid(packer, 0)
 
 
-def lay_saved(stream: int, folder: int, ids: Ids, *, most: int, entries: int) -> Mapping[str, Any]:
+def lay_saved(stream: int, folder: int, ids: Ids, *, most: int, entries: int, mounted: Set[str]) -> Mapping[str, Any]:
     """The same for the file layer that a sandbox has saved."""
 
     def work(_: Callable[[int], Any]) -> dict[str, Any]:
-        report = saved.restore(stream, folder, most=most, entries=entries)
+        report = saved.restore(stream, folder, most=most, entries=entries, mounted=mounted)
         return {"size": report.size, "entries": report.entries, "implicit": [], "skipped": dict(report.skipped)}
 
     return _in_a_child(work, ids, (stream, folder), lambda _: None)

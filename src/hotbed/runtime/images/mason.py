@@ -151,14 +151,19 @@ class Mason:
             partial = self._begin()
             try:
                 found = laying.lay_saved(
-                    self._stream, partial.tree, self._ids, most=self._job["bytes"], entries=self._job["entries"]
+                    self._stream,
+                    partial.tree,
+                    self._ids,
+                    most=self._job["bytes"],
+                    entries=self._job["entries"],
+                    mounted=frozenset(self._job["mounted"]),
                 )
             except BaseException:
                 self._store.discard(partial)
                 raise
             self._store.commit(partial, key, {name: found[name] for name in ("size", "entries", "skipped")})
-        layers = [*parent.layers, key]
-        record = replace(parent, digest=key, layers=tuple(layers), **self._sums(layers))
+        over = (*parent.over, key)
+        record = replace(parent, digest=key, over=over, **self._sums([*parent.layers, *over]))
         self._store.put(record)
         return record
 

@@ -37,12 +37,17 @@ class ImagePython:
 class ImageRecord:
     """One image. `layers` are keys of the store, the lowest first; `skipped` counts what unpacking left out.
 
+    `over` are layers that setup commands made, over the image's and over what every sandbox is given. Without layers
+    of its own (`host`) it is this machine's system, with these over it.
+
     `python` is None as long as it has not been looked for, or if there is none that can be used: `python_note` says.
     """
 
     digest: str
     source: str
-    layers: tuple[str, ...]
+    layers: tuple[str, ...] = ()
+    over: tuple[str, ...] = ()
+    host: bool = False
     env: tuple[tuple[str, str], ...] = ()
     workdir: str = ""
     size: int = 0
@@ -53,10 +58,11 @@ class ImageRecord:
     python_note: str = ""
 
     def __post_init__(self) -> None:
-        for digest in (self.digest, *self.layers):
+        for digest in (self.digest, *self.layers, *self.over):
             hex_of(digest)
-        if len(self.layers) > LAYERS_LIMIT:
-            raise InvalidRequest(f"the image has {len(self.layers)} layers, and an overlay takes {LAYERS_LIMIT}")
+        count = len(self.layers) + len(self.over)
+        if count > LAYERS_LIMIT:
+            raise InvalidRequest(f"the image has {count} layers, and an overlay takes {LAYERS_LIMIT}")
         if self.workdir and not self.workdir.startswith("/"):
             raise InvalidRequest(f"the image's working directory {self.workdir[:80]!r} is not absolute")
 
@@ -72,6 +78,7 @@ class ImageRecord:
             **{
                 **plain,
                 "layers": tuple(plain["layers"]),
+                "over": tuple(plain.get("over", ())),
                 "env": tuple((str(name), str(value)) for name, value in plain["env"]),
                 "notes": tuple(plain["notes"]),
                 "python": ImagePython(**python) if python else None,

@@ -1,7 +1,7 @@
 """The file layer that a sandbox saved (`guest/agent/layer.py`) becomes a folder for an overlay.
 
 The stream was written by a process that shared its sandbox with whatever ran there, so it is trusted no more than a
-tar from elsewhere.
+tar from elsewhere. Where sandboxes have something mounted it may hold nothing: a link there would lead the mount away.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import json
 import os
 import stat
 import struct
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Set
 from typing import Any, BinaryIO
 
 from hotbed.runtime.images.streams import BLOCK, BadBlob, TooMuch
@@ -24,7 +24,7 @@ _STEERING = ("user.overlay.", "user.fuseoverlayfs.")
 Entry = Mapping[str, Any]
 
 
-def restore(source: int, root: int, *, most: int, entries: int) -> Report:
+def restore(source: int, root: int, *, most: int, entries: int, mounted: Set[str] = frozenset()) -> Report:
     """Make what the stream tells of. Raises `BadBlob`, `BadName`, `TooMuch`, OSError."""
     report, tree = Report(), Tree(root)
     folders: list[tuple[Parts, Entry]] = []
@@ -35,8 +35,12 @@ def restore(source: int, root: int, *, most: int, entries: int) -> Report:
                 raise TooMuch(f"it has more than {entries} entries")
             try:
                 parts = split(str(entry["path"]))
+                if parts[0] in mounted:
+                    report.skipped["entries where sandboxes have a mount"] += 1
+                    _pass_over(stream, int(entry.get("size", 0)))
+                    continue
                 report.size += _put(tree, parts, entry, stream, most - report.size)
-            except (KeyError, TypeError, ValueError) as error:
+            except (KeyError, IndexError, TypeError, ValueError) as error:
                 raise error if isinstance(error, (BadBlob, TooMuch)) else BadBlob(f"not a layer: {error}") from None
             if entry["kind"] == "folder":
                 folders.append((parts, entry))
@@ -59,6 +63,11 @@ def _header(stream: BinaryIO) -> Entry | None:
     if not isinstance(found, dict) or "kind" not in found:
         raise BadBlob("not a layer")
     return found
+
+
+def _pass_over(stream: BinaryIO, size: int) -> None:
+    while size > 0 and (block := stream.read(min(size, BLOCK))):
+        size -= len(block)
 
 
 def _put(tree: Tree, parts: Parts, entry: Entry, stream: BinaryIO, room: int) -> int:

@@ -18,6 +18,7 @@ import os
 import secrets
 import shutil
 import tempfile
+import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,6 +28,7 @@ from hotbed.errors import NotFound
 from hotbed.runtime.images.record import ImageRecord, hex_of
 from hotbed.runtime.linux import beneath
 
+FRESH_S = 3600.0
 _ENTRY_BYTES = 1024  # about what an inode and its name take
 
 
@@ -128,7 +130,7 @@ class Store:
         except FileNotFoundError:
             return None
         record = ImageRecord.from_plain(plain)
-        return record if all(map(self.has_layer, record.layers)) else None
+        return record if all(map(self.has_layer, (*record.layers, *record.over))) else None
 
     def get(self, digest: str) -> ImageRecord:
         """The same, or `NotFound`."""
@@ -151,7 +153,7 @@ class Store:
         """Keep its layers, and note that it was used. Raises `NotFound`."""
         locks: list[int] = []
         try:
-            for key in record.layers:
+            for key in (*record.layers, *record.over):
                 locks.append(fd := os.open(self._layers / hex_of(key) / "about.json", os.O_RDONLY | os.O_CLOEXEC))
                 fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
             os.utime(self._images / (hex_of(record.digest) + ".json"))
@@ -159,6 +161,27 @@ class Store:
             Hold(locks).close()
             raise NotFound(f"image {record.digest} is being removed", hint="bake the template again") from None
         return Hold(locks)
+
+    def is_held(self, key: str) -> bool:
+        """Whether somebody holds a layer."""
+        try:
+            fd = os.open(self._layers / hex_of(key) / "about.json", os.O_RDONLY | os.O_CLOEXEC)
+        except FileNotFoundError:
+            return False
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        finally:
+            os.close(fd)
+        return False
+
+    def is_fresh(self, key: str) -> bool:
+        """Whether a layer was made so lately that its image may still be in the making."""
+        try:
+            return time.time() - (self._layers / hex_of(key) / "about.json").stat().st_mtime < FRESH_S
+        except FileNotFoundError:
+            return False
 
     def size(self) -> int:
         """About how many bytes all layers take."""

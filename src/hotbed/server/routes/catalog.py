@@ -1,10 +1,9 @@
 """The published gateway's wire: images and templates.
 
-The catalog is the node's built-in templates, in place of images. A tenant bakes its own from the host image or from a
-row of the catalog: its environment is set, its ready command is run in a fork and must exit 0, and then it is live.
-A fork here takes about a millisecond and needs no spare prepared, so a live template counts as many `warm` as were
-asked for, under the tier's limit. What a bake would need and a sandbox here does not have (another image, a port, a
-network) is refused before anything is made.
+The catalog is the node's built-in templates. A tenant bakes its own from a row of it, or from an image: it goes on by
+itself, and `get` tells its phase. A fork here takes about a millisecond and needs no spare prepared, so a live
+template counts as many `warm` as were asked for, under the tier's limit. What a bake would need and a sandbox here does
+not have (a network) is refused before anything is made.
 """
 
 from __future__ import annotations
@@ -13,36 +12,29 @@ from dataclasses import asdict
 from datetime import datetime, timezone
 from typing import Any
 
-from hotbed.errors import Error, Forbidden, InvalidRequest, NotFound, TemplateInUse
+from hotbed.errors import Forbidden, InvalidRequest, NotFound
 from hotbed.node.node import Node
-from hotbed.node.rollouts import run_rollout
-from hotbed.node.templates import HOST_IMAGE
+from hotbed.node.templates import Templates
 from hotbed.node.tenants import TEMPLATE_MARK
 from hotbed.server.admission import named_template
 from hotbed.server.operation import Call, Handler
 from hotbed.server.published import route
-from hotbed.server.routes.templates import is_seen
-from hotbed.server.tenancy import own_lease
+from hotbed.server.routes.templates import make, remove, rows
 from hotbed.wire.checks import require
-from hotbed.wire.execs import RolloutRequest
 from hotbed.wire.routes import Route
-from hotbed.wire.templates import CreateTemplate, TemplateRow
+from hotbed.wire.templates import CreateTemplate, Ready, TemplateRow
 
 READY_TIMEOUT_S = 300.0
-DESCRIPTIONS = {
-    "python": "this machine's Python, warm, with the modules that short programs import most",
-    "python-numpy": "the same with numpy",
-}
 
 
 async def images(node: Node, call: Call) -> dict[str, Any]:
     """The catalog, and the caller's own."""
-    return {"images": [_image(row) for row in node.templates.rows() if is_seen(node, call, row.name)]}
+    return {"images": [_image(row) for row in rows(node, call)]}
 
 
 async def listing(node: Node, call: Call) -> dict[str, Any]:
     """Everybody's, and the caller's own."""
-    return {"templates": [_status(node, call, row) for row in node.templates.rows() if is_seen(node, call, row.name)]}
+    return {"templates": [_status(node, call, row) for row in rows(node, call)]}
 
 
 async def get(node: Node, call: Call) -> dict[str, Any]:
@@ -53,31 +45,20 @@ async def get(node: Node, call: Call) -> dict[str, Any]:
 async def create(node: Node, call: Call) -> dict[str, Any]:
     """Bake one. The same name and content again is the same template."""
     body = call.body
-    request = _baking(node, body)
+    width = _width(call, body.get("expected_width") or _pool(body).get("width") or 1)
+    request = _baking(body, width)
     if call.tenant is not None:
         request = named_template(node, request, call.tenant)
-    width = _width(call, body.get("expected_width") or _pool(body).get("width") or 1)
     node.check_open()
-    new = request.name not in node.templates.names
-    row = await node.templates.create(request)
-    try:
-        if new and (command := _ready(body).get("cmd")):
-            await _check_ready(node, call, row.name, str(command))
-    except Error:
-        await node.templates.remove(row.name)
-        raise
+    row = await make(node, call, request)
     node.templates.widths[row.name] = width
     return {**_status(node, call, row), "bake_mode": "built"}
 
 
 async def delete(node: Node, call: Call) -> dict[str, Any]:
-    """Forget one of the caller's own."""
+    """Forget one of the caller's own, or give up its bake."""
     row = _own(node, call)
-    alive = sum(session.template.spec.name == row.name for session in node.sessions)
-    if alive:
-        raise TemplateInUse(f"{alive} sandboxes of {row.name} live", hint="delete them first")
-    await node.templates.remove(row.name)
-    node.templates.widths.pop(row.name, None)
+    await remove(node, row.name)
     return {"deleted": True, "id": row.id}
 
 
@@ -101,9 +82,9 @@ def find(node: Node, call: Call) -> TemplateRow:
     name = call.segment("id")
     if call.tenant is not None:
         name = call.tenant.template_name(name, node.templates.built_in)
-    if name not in node.templates.names:
+    if name not in node.templates.names and node.bakes.find(name) is None:
         raise NotFound(f"no template {call.segment('id')[:80]!r}")
-    return node.templates.row(name)
+    return node.bakes.row(name)
 
 
 def _own(node: Node, call: Call) -> TemplateRow:
@@ -119,34 +100,23 @@ def _check_ports(ports: object) -> None:
     require(good, f"ready.ports must be a list of ports, not {str(ports)[:80]}")
 
 
-def _baking(node: Node, body: dict[str, Any]) -> CreateTemplate:
-    """What a bake makes. Raises `InvalidRequest` for what cannot be made here."""
+def _baking(body: dict[str, Any], width: int) -> CreateTemplate:
+    """What a bake makes. Raises `InvalidRequest`."""
     name, image, ready = body.get("name"), body.get("image"), _ready(body)
     require(isinstance(name, str) and name != "", "name is required")
     require(isinstance(image, str) and image != "", "image is required")
     _check_ports(ready.get("ports"))
-    for field in ("http", "network"):
-        require(not ready.get(field), f"ready.{field} needs a network, and sandboxes of this node have none")
     env = ready.get("env") or {}
     require(isinstance(env, dict), "ready.env must be an object of strings")
-    known = image in node.templates.built_in
-    if not known and image != HOST_IMAGE:
-        raise InvalidRequest(
-            f"image {str(image)[:80]!r} is not one that this node can bake from",
-            hint=f"it has {HOST_IMAGE!r} and its catalog: {', '.join(sorted(node.templates.built_in))}",
-        )
-    preload = node.templates.spec(str(image)).preload if known else ()
-    return CreateTemplate(
-        name=str(name), preload=preload, env={str(key): str(value) for key, value in sorted(env.items())}
+    variables = {str(key): str(value) for key, value in sorted(env.items())}
+    conditions = Ready(
+        cmd=str(ready.get("cmd") or ""),
+        http=str(ready.get("http") or ""),
+        network=bool(ready.get("network")),
+        timeout_s=float(ready.get("http_timeout_s") or READY_TIMEOUT_S),
     )
-
-
-async def _check_ready(node: Node, call: Call, name: str, command: str) -> None:
-    request = RolloutRequest(template=name, command=command, timeout_seconds=READY_TIMEOUT_S)
-    answer = await run_rollout(node, request, own_lease(call))
-    if not answer.ok:
-        printed = (answer.stdout + answer.stderr)[-400:].strip()
-        raise InvalidRequest(f"the ready command ended with {answer.status} {answer.exit_code}: {printed}")
+    wanted = None if conditions == Ready(timeout_s=conditions.timeout_s) else conditions
+    return CreateTemplate(name=str(name), image=str(image), env=variables, ready=wanted, width=width)
 
 
 def _ready(body: dict[str, Any]) -> dict[str, Any]:
@@ -179,7 +149,7 @@ def _image(row: TemplateRow) -> dict[str, Any]:
         "image": row.id if row.visibility == "public" else row.image,
         "visibility": row.visibility,
         "tier": "demo",
-        "description": DESCRIPTIONS.get(row.name, "your own"),
+        "description": Templates.describe(row.name),
     }
 
 
@@ -187,21 +157,22 @@ def _status(node: Node, call: Call, row: TemplateRow) -> dict[str, Any]:
     """A template as the wire tells of it. A built-in one that nobody used yet is warmed by its first fork."""
     public = row.visibility == "public"
     ready = public or row.phase == "Live"
-    declared = min(node.templates.widths.get(row.name, 1), node.policy.max_sandboxes)
+    declared = min(node.templates.widths.get(row.name, row.declared), node.policy.max_sandboxes)
     return {
         **{key: value for key, value in asdict(row).items() if key in ("id", "visibility", "error", "digest")},
         "name": short_name(row),
         "image": row.id if public else row.image,
         "phase": "Live" if ready else row.phase,
         "tier": "demo",
-        "description": DESCRIPTIONS.get(row.name, "your own"),
+        "description": Templates.describe(row.name),
         "declared": declared,
         "warm": declared if ready else 0,
         "frozen": 0,
         "per_node": [{"node": node.id, "warm": declared if ready else 0, "frozen": 0}],
         "converge_state": "converged" if ready else "converging",
         "bake_mode": "inherited_artifact" if public else "built",
-        "build_fails": 0,
+        "build_fails": row.build_fails,
+        "live_state": row.live_state,
     }
 
 

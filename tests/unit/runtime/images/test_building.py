@@ -14,6 +14,7 @@ import pytest
 from hotbed.errors import BadImage, NoSpace
 from hotbed.runtime.images.building import Builder
 from hotbed.runtime.images.record import ImageRecord
+from hotbed.runtime.images.store import Store
 
 RECORD = ImageRecord(digest="sha256:" + "1" * 64, source="s", layers=())
 
@@ -48,7 +49,7 @@ class Mason:
 def build(mason: Mason) -> tuple[ImageRecord, list[Any]]:
     """Have something built."""
     heard: list[Any] = []
-    record = asyncio.run(Builder(mason.supervise, Path("/store")).build("oci:/x", heard.append, stranger=True))
+    record = asyncio.run(Builder(mason.supervise, Store(Path("/store"))).build("oci:/x", heard.append, stranger=True))
     return record, heard
 
 
@@ -78,7 +79,7 @@ def test_a_process_that_dies_is_a_failure() -> None:
     mason = Mason()
 
     async def attempt() -> None:
-        task = asyncio.ensure_future(Builder(mason.supervise, Path("/s")).build("oci:/x", print))
+        task = asyncio.ensure_future(Builder(mason.supervise, Store(Path("/s"))).build("oci:/x", print))
         await asyncio.sleep(0)
         mason.close()
         with pytest.raises(BadImage, match="died"):
@@ -92,7 +93,7 @@ def test_giving_up_closes_the_channel() -> None:
     mason = Mason()
 
     async def attempt() -> None:
-        task = asyncio.ensure_future(Builder(mason.supervise, Path("/s")).build("oci:/x", print))
+        task = asyncio.ensure_future(Builder(mason.supervise, Store(Path("/s"))).build("oci:/x", print))
         await asyncio.sleep(0.01)
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)

@@ -14,7 +14,7 @@ def test_health_capabilities_and_stats_are_plain_objects() -> None:
         async with served() as (node, app):
             health = (await ask(app, "GET", "/v1/health")).json
             assert (health["status"], health["isolation"], health["max_inflight"]) == ("ok", "fake", 8)
-            assert health["templates"] == ["python", "python-numpy"]
+            assert health["templates"] == ["python", "python-numpy", "python-ml", "node", "bash"]
             assert (await ask(app, "GET", "/v1/capabilities")).json["isolation"] == "fake"
             stats = (await ask(app, "GET", "/v1/stats")).json
             assert set(stats) == {"node", "backend", "ledger"}

@@ -16,7 +16,7 @@ def test_a_template_is_made_once_and_found_by_name() -> None:
             assert (made.status, made.json["phase"], made.json["id"]) == (201, "Live", "mine")
             assert (await ask(app, "GET", "/v1/templates/mine")).json == made.json
             rows = (await ask(app, "GET", "/v1/templates")).json["templates"]
-            assert [row["name"] for row in rows] == ["python", "python-numpy", "mine"]
+            assert [row["name"] for row in rows] == ["python", "python-numpy", "python-ml", "node", "bash", "mine"]
             missing = await ask(app, "GET", "/v1/templates/nope")
             assert (missing.status, missing.json["code"]) == (404, "unknown_template")
 

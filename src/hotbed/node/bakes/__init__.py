@@ -1,0 +1,1 @@
+"""Baking: from a recipe to a template that is warm."""

@@ -1,0 +1,54 @@
+"""The operations on templates as values, before any I/O has happened."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TypeVar
+
+from hotbed.sdk.bodies import json_body, read_json
+from hotbed.sdk.calls import Call
+from hotbed.wire import routes
+from hotbed.wire.codec import from_wire, to_wire
+from hotbed.wire.templates import CreateTemplate, ImageList, ImageRow, TemplateDeleted, TemplateList, TemplateRow
+
+T = TypeVar("T")
+
+
+def listing() -> Call[tuple[TemplateRow, ...]]:
+    """Every template the caller can use, or has asked for."""
+
+    def read(body: bytes) -> tuple[TemplateRow, ...]:
+        return _read(TemplateList, body).templates
+
+    return Call(method="GET", target=routes.LIST_TEMPLATES.url(), read=read)
+
+
+def create(request: CreateTemplate) -> Call[TemplateRow]:
+    """Name a template. One that has to be baked is not ready when this returns."""
+    body = json_body(to_wire(request))
+    route = routes.CREATE_TEMPLATE
+    return Call(method=route.method, target=route.url(), read=partial(_read, TemplateRow), body=body)
+
+
+def get(name: str) -> Call[TemplateRow]:
+    """One of them, and how far it is."""
+    return Call(method="GET", target=routes.GET_TEMPLATE.url(name=name), read=partial(_read, TemplateRow))
+
+
+def delete(name: str) -> Call[TemplateDeleted]:
+    """Forget one, or give up its bake."""
+    route = routes.DELETE_TEMPLATE
+    return Call(method=route.method, target=route.url(name=name), read=partial(_read, TemplateDeleted))
+
+
+def images() -> Call[tuple[ImageRow, ...]]:
+    """What a template can be made from."""
+
+    def read(body: bytes) -> tuple[ImageRow, ...]:
+        return _read(ImageList, body).images
+
+    return Call(method="GET", target=routes.LIST_IMAGES.url(), read=read)
+
+
+def _read(kind: type[T], body: bytes) -> T:
+    return from_wire(kind, read_json(body))
