@@ -15,7 +15,7 @@ import sys
 import time
 from pathlib import Path
 
-from benchmarks import engine, grading, http, livefork, memory, pools, replay, rollouts, threads
+from benchmarks import dashboard, engine, grading, http, livefork, memory, pools, replay, rollouts, threads
 from benchmarks.rows import Row, best_of, table
 
 SUITES = {
@@ -28,6 +28,7 @@ SUITES = {
     "livefork": livefork,
     "replay": replay,
     "http": http,
+    "dashboard": dashboard,
 }
 #: Not best of anything: what is measured does not depend on who else runs.
 ONCE = {"memory"}

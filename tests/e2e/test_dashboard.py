@@ -145,7 +145,7 @@ def test_the_overview_draws_its_plots_and_says_them(site: Site, window: Browser)
     """A plot is a picture; what it shows is in words as well."""
     window.look()
     window.open(site.url)
-    window.until("return document.querySelectorAll('.plot canvas').length === 4")
+    window.until("return document.querySelectorAll('.plot canvas').length === 6")
     told = window.until("return document.querySelector('.plot').getAttribute('aria-label').includes('at most')")
 
     assert told

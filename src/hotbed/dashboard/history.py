@@ -20,7 +20,7 @@ from hotbed.node.stats import BOUNDS_MS, Histogram
 EVERY_S = 2.0
 MINUTE = 30  # samples
 SPANS: Mapping[str, str] = {"15m": "15 minutes", "24h": "24 hours"}
-LATENCIES = ("fork_ms", "exec_ms", "rollout_ms")
+LATENCIES = ("queue_ms", "fork_ms", "exec_ms", "rollout_ms", "grade_ms")
 
 Sample = Mapping[str, float | None]
 
