@@ -145,7 +145,13 @@ def _unordered(out: Any, expected: Any, options: Dict[str, Any]) -> bool:
     if type(out) not in groups or type(expected) not in groups or len(out) != len(expected):
         return _default(out, expected, options)
     nan = "NaN" if options.get("nan_equal") else None
-    return Counter(_hashable(item, nan) for item in out) == Counter(_hashable(item, nan) for item in expected)
+    left = Counter(_hashable(item, nan) for item in expected)
+    for item in out:  # looked up among what was expected, never collected: these may have been made to collide
+        key = _hashable(item, nan)
+        if left[key] <= 0:
+            return False
+        left[key] -= 1
+    return True
 
 
 def _hashable(value: Any, nan: Any) -> Any:

@@ -14,6 +14,7 @@ infinities. Flat lists take one type scan at C speed.
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any, Callable, Dict, FrozenSet, List
 
 from . import plain_arrays, plain_values
@@ -29,6 +30,7 @@ Borrow = Callable[[str, Any], Any]
 
 _ATOMS = frozenset((str, bool, type(None), int, float))
 _CONTAINERS = frozenset((list, dict))
+_CHAIN_LIMIT = 64
 _WIDE = 1 << 63
 _SHORT = frozenset((str, bool, type(None), float))
 
@@ -234,8 +236,8 @@ def _read_set(unpacker: _Unpacker, value: Any, depth: int) -> FrozenSet[Any]:
 
 
 def _refuse_collisions(keys: List[Any]) -> None:
-    """Keys of equal hash make a dict quadratic. Honest data has next to none."""
-    if len(keys) > 1000 and len(set(map(hash, keys))) < len(keys) // 2:
+    """Keys of equal hash make a dict quadratic. Honest data has next to none; a few small chains cost nothing."""
+    if len(keys) > _CHAIN_LIMIT and max(Counter(map(hash, keys)).values()) > _CHAIN_LIMIT:
         raise BadData("colliding keys")
 
 

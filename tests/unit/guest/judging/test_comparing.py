@@ -92,3 +92,26 @@ def test_deep_values_are_unequal_rather_than_an_error() -> None:
         deep = [deep]
 
     assert same(deep, [deep], "json") is False
+
+
+class Costly(int):
+    """A number that counts how often it is compared."""
+
+    compared = 0
+
+    def __eq__(self, other: object) -> bool:
+        Costly.compared += 1
+        return int(self) == other
+
+    def __hash__(self) -> int:
+        return 7
+
+
+def test_answers_made_to_collide_cost_no_more_than_others() -> None:
+    """They are looked up one by one among what was expected; the first that is not there ends it."""
+    out = [Costly(number) for number in range(2000)]
+
+    assert not same(out, list(range(2000)), "unordered", {})
+    assert Costly.compared < 2000
+    assert same([3, 1, 1.0, 2], [1, 1, 2, 3], "unordered", {})
+    assert not same([1, 1, 2], [1, 2, 2], "unordered", {})
