@@ -34,8 +34,10 @@ from hotbed.errors import (
     PoolClosed,
     PortClosed,
     ProtocolError,
+    SandboxBusy,
     SandboxFailed,
     SandboxGone,
+    SandboxSuspended,
     SnapshotUnsupported,
     TemplateFailed,
     TooLarge,
@@ -64,11 +66,13 @@ if TYPE_CHECKING:
         seed_from_key,
     )
     from hotbed.pools.branching import Snapshot
+    from hotbed.sdk.async_forking import AsyncForkGroup, AsyncSandboxSnapshot
     from hotbed.sdk.async_jobs import AsyncJob
     from hotbed.sdk.async_process import AsyncProcess
     from hotbed.sdk.async_sandbox import AsyncSandbox
     from hotbed.sdk.client import AsyncClient, Client
     from hotbed.sdk.connect import aconnect, connect
+    from hotbed.sdk.forking import ForkGroup, SandboxSnapshot
     from hotbed.sdk.grading import agrade, agrade_batch, grade, grade_batch
     from hotbed.sdk.groups import AsyncSandboxGroup, SandboxGroup
     from hotbed.sdk.jobs import Job
@@ -89,11 +93,13 @@ __version__ = "0.1.0"
 # first asked for. A test keeps the table, the imports above and `__all__` alike.
 _HOMES = {
     "AsyncClient": "hotbed.sdk.client",
+    "AsyncForkGroup": "hotbed.sdk.async_forking",
     "AsyncJob": "hotbed.sdk.async_jobs",
     "AsyncPortForward": "hotbed.sdk.tunnels",
     "AsyncProcess": "hotbed.sdk.async_process",
     "AsyncSandbox": "hotbed.sdk.async_sandbox",
     "AsyncSandboxGroup": "hotbed.sdk.groups",
+    "AsyncSandboxSnapshot": "hotbed.sdk.async_forking",
     "CallLimits": "hotbed.grading",
     "Check": "hotbed.grading",
     "CheckerReward": "hotbed.grading",
@@ -101,6 +107,7 @@ _HOMES = {
     "CommandReward": "hotbed.grading",
     "Compare": "hotbed.grading",
     "Extraction": "hotbed.grading",
+    "ForkGroup": "hotbed.sdk.forking",
     "GradeResult": "hotbed.grading",
     "Job": "hotbed.sdk.jobs",
     "OutputCompare": "hotbed.grading",
@@ -112,6 +119,7 @@ _HOMES = {
     "Result": "hotbed.sdk.results",
     "Sandbox": "hotbed.sdk.sandbox",
     "SandboxGroup": "hotbed.sdk.groups",
+    "SandboxSnapshot": "hotbed.sdk.forking",
     "Snapshot": "hotbed.pools.branching",
     "StdioReward": "hotbed.grading",
     "Template": "hotbed.sdk.template",
@@ -133,11 +141,13 @@ _HOMES = {
 
 __all__ = [
     "AsyncClient",
+    "AsyncForkGroup",
     "AsyncJob",
     "AsyncPortForward",
     "AsyncProcess",
     "AsyncSandbox",
     "AsyncSandboxGroup",
+    "AsyncSandboxSnapshot",
     "AtCapacity",
     "BadAction",
     "BadEnvDir",
@@ -160,6 +170,7 @@ __all__ = [
     "FileDenied",
     "FileMissing",
     "Forbidden",
+    "ForkGroup",
     "GradeResult",
     "GradingFailed",
     "InvalidRequest",
@@ -185,9 +196,12 @@ __all__ = [
     "Ready",
     "Result",
     "Sandbox",
+    "SandboxBusy",
     "SandboxFailed",
     "SandboxGone",
     "SandboxGroup",
+    "SandboxSnapshot",
+    "SandboxSuspended",
     "Snapshot",
     "SnapshotUnsupported",
     "StdioReward",

@@ -30,6 +30,8 @@
     ├── AtCapacity             at_capacity         429   retryable, nothing was run
     │   ├── RateLimited        rate_limited        429
     │   └── QuotaExceeded      quota_exceeded      429   all that the tenant's tier allows is in use
+    ├── SandboxSuspended       sandbox_suspended   409   it must be resumed first; nothing was run
+    ├── SandboxBusy            sandbox_busy        409   something runs in it; retryable
     ├── TemplateInUse          template_in_use     409   sandboxes of the template live
     ├── KeyReused              key_reused          409   an idempotency key came with another request before
     ├── PortClosed             port_closed         502   nothing in the sandbox listens there, retryable
@@ -269,6 +271,18 @@ class QuotaExceeded(AtCapacity):
     """The tenant's tier allows no more at once. Nothing was run. Safe to retry when something has ended."""
 
     code = "quota_exceeded"
+
+
+class SandboxSuspended(Error):
+    """The sandbox is suspended: resume it first."""
+
+    code, status = "sandbox_suspended", 409
+
+
+class SandboxBusy(Error):
+    """Something runs in the sandbox that has to end first."""
+
+    code, status, retryable = "sandbox_busy", 409, True
 
 
 class TemplateInUse(Error):

@@ -64,14 +64,12 @@ with client.env("python", width=4) as env, env.sandbox() as box:
 
 
 def test_what_the_node_cannot_do_is_refused_by_name(published: Published, served: Served) -> None:
-    """Never faked: no fork, no network, no other image, no secrets."""
+    """Never faked: no network, no other image, no secrets."""
     published.run(
         CLIENT
         + """
 with client.session("python") as box:
-    for call in (lambda: box.fork(2), box.suspend, box.resume, box.cdp_url):
-        assert refused(call)[:2] == (501, "not_supported")
-    assert refused(lambda: client.fork(box.id, count=33))[:2] == (400, "bad_request")
+    assert refused(box.cdp_url)[:2] == (501, "not_supported")
 bake = lambda **what: client.create_template(**{"name": "x", "image": "python", "width": 1, **what})
 assert "python:3.11" in refused(lambda: bake(image="python:3.11"))[2]
 for ready in ({"ports": ["80"]}, {"http": "http://localhost"}, {"network": True}, {"cmd": "echo no; exit 3"}):
@@ -84,6 +82,52 @@ for call in (lambda: client.expect_width("python", 3), lambda: client.release_te
 assert refused(lambda: client.create_sandbox("python", egress={"allow": ["x"]}))[:2] == (400, "bad_request")
 assert refused(lambda: client.create_sandbox("python", secret_refs=["s"]))[:2] == (400, "bad_request")
 assert refused(lambda: client.create_sandbox("nope"))[:2] == (404, "not_found")
+""",
+        **served.as_tenant("acme"),
+    )
+
+
+def test_forks_have_the_parents_files(published: Published, served: Served) -> None:
+    """One by one and as a group, with its seeds; more than the tier allows is refused, never cut short."""
+    published.run(
+        CLIENT
+        + """
+with client.session("python", label="parent") as box:
+    box.exec(command="echo kept > f; sleep 100 > /dev/null 2>&1 &")
+    children = box.fork(2, labels=["a", "b"])
+    assert len({child["id"] for child in children}) == 2 and all(child["id"].startswith("sbx_") for child in children)
+    client.exec(children[0]["id"], command="echo changed > f")
+    assert client.exec(children[1]["id"], command="cat f")["stdout"] == "kept\\n"
+    assert sorted(row["label"] for row in client.list_sandboxes()) == ["a", "b", "parent"]
+    with box.fork_group(40, seed_mode="crn") as group:
+        results = group.exec_each("import os; print(open('f').read(), os.urandom(4).hex())")
+        assert len({result.stdout for result in results}) == 1, results
+        assert {result.seed for result in results} == set(group.seeds) and len(set(group.seeds)) == 1
+    with box.fork_group(3, seed_mode="vanilla") as group:
+        results = group.exec_each("import os; print(os.urandom(8).hex())")
+        assert len({result.stdout for result in results}) == 3
+    assert refused(lambda: client.fork(box.id, count=33))[:2] == (400, "bad_request")
+    assert len(client.list_sandboxes()) == 3
+assert client.exec(children[1]["id"], command="cat f")["stdout"] == "kept\\n"
+for child in children:
+    client.delete_sandbox(child["id"])
+assert client.list_sandboxes() == []
+""",
+        **served.as_tenant("acme"),
+    )
+
+
+def test_a_suspended_sandbox_waits_until_it_is_resumed(published: Published, served: Served) -> None:
+    """Nothing of it runs meanwhile, and an exec is told so."""
+    published.run(
+        CLIENT
+        + """
+with client.session("python") as box:
+    box.exec(command="(while true; do echo . >> ticks; sleep 0.01; done) > /dev/null 2>&1 &")
+    assert box.suspend()["state"] == "suspended" and client.get_sandbox(box.id)["state"] == "suspended"
+    assert refused(lambda: box.exec(command="true"))[:2] == (409, "sandbox_suspended")
+    assert box.resume()["state"] == "running"
+    assert box.exec(command="test -s ticks").ok
 """,
         **served.as_tenant("acme"),
     )

@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from hotbed.guest.environments import lane, values
-from hotbed.runtime.backends.fork import ForkBackend, ForkSettings, ForkTemplate
+from hotbed.runtime.backends.fork import ForkBackend, ForkSettings
+from hotbed.runtime.backends.fork_template import ForkTemplate
 from hotbed.runtime.base import BoxRequest, TemplateSpec
 from hotbed.runtime.programs import RunningProgram
 from hotbed.runtime.sandboxes import ForkBox

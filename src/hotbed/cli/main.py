@@ -19,6 +19,7 @@ from hotbed.cli.commands import (
     demo,
     doctor,
     env,
+    fork,
     grade,
     keys,
     node,
@@ -30,7 +31,9 @@ from hotbed.cli.commands import (
     serve,
     shell,
     show,
+    snapshot,
     spec,
+    suspend,
     templates,
     usage,
 )
@@ -39,8 +42,11 @@ from hotbed.errors import Error, InvalidRequest, IsolationUnavailable
 
 OK, NO, USAGE, NODE, ISOLATION, INTERRUPTED = 0, 1, 2, 3, 4, 130
 
-_WORK = (run, shell, grade, bake, templates, spec, ps, rm, rollouts, show, replay, env, doctor, demo)
-COMMANDS = (*_WORK, node, serve, keys, usage, audit, backup)
+COMMANDS = (
+    *(run, shell, grade, bake, templates, spec),
+    *(ps, rm, fork, snapshot, suspend),
+    *(rollouts, show, replay, env, doctor, demo, node, serve, keys, usage, audit, backup),
+)
 EPILOG = """exit codes:
   0 done, 1 the answer is no, 2 asked wrongly, 3 node trouble, 4 this host cannot isolate, 130 interrupted;
   `hotbed run` and `hotbed shell` pass on the exit code of what they ran"""

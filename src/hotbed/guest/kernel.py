@@ -112,6 +112,11 @@ def drop_capabilities() -> None:
     call(NR_CAPSET, _CAP_HEADER, _CAP_NONE)
 
 
+def keep_capabilities(mask: int) -> None:
+    """Keep only these of the first 32 in the effective and permitted set, and none in any other."""
+    call(NR_CAPSET, _CAP_HEADER, struct.pack("6I", mask, mask, 0, 0, 0, 0))
+
+
 def empty_bounding_set() -> None:
     """Give up, for this process and all its descendants, every capability that an exec could bring back."""
     failed = 0

@@ -190,19 +190,11 @@ class Node:
         seed = plans.seed_of(request)
         box_plan = plans.box_plan(self.templates.spec(request.template), request)
         template = await self.templates.plain(request.template)
+        box_plan, template = self.snapshots.begin_with(request.snapshot, template, box_plan, lease)
         with self.waits.begin(lease) as wait:
             held = await self._fork_ready(template, box_plan, lease, wait)
-        session = self._keep(held, template, request, seed)
-        made = SandboxCreated(
-            id=session.id,
-            template=template.spec.name,
-            template_id=template.spec.name,
-            fork_time_ms=round(held.box.fork_time_ms, 3),
-            create_time_ms=round((time.perf_counter() - begun) * 1e3, 3),
-            warm_hit=held.box.warm_hit,
-            isolation=held.box.isolation,
-            seed=seed,
-        )
+        session = self.keep(held, template, request, seed, limits=box_plan.limits)
+        made = session.created((time.perf_counter() - begun) * 1e3)
         self.note(records.of_create(request, made, digest=template.digest, at=time.time()), lease)
         return made
 
@@ -216,7 +208,8 @@ class Node:
         self.stats.fork_ms.add(held.box.fork_time_ms)
         return held
 
-    def _keep(self, held: HeldBox, template: Template, request: CreateSandbox, seed: str) -> Session:
+    def keep(self, held: HeldBox, template: Template, request: CreateSandbox, seed: str, **about: Any) -> Session:
+        """Give a sandbox a name and a clock. `about` are fields of its session."""
         session = Session(
             id=self.sessions.new_id(),
             held=held,
@@ -228,6 +221,7 @@ class Node:
             label=request.label or "",
             labels=request.labels,
             group=request.group or "",
+            **about,
         )
         self.sessions.add(session)
         self.nursery.start(self._watch(session), name=f"watch-{session.id}")

@@ -83,6 +83,17 @@ class Admission:
         await self._wait(tenant)
         return Turn(self, tenant)
 
+    def check_room(self, tenant: str, count: int, *, share: Share | None = None) -> None:
+        """Raise unless so many turns at once could be had now, before the first of them is taken."""
+        left = share.limit - self.held(tenant) - self.waiting(tenant) if share is not None else count
+        if count > left:
+            assert share is not None
+            self.refused += 1
+            hint = "delete what you no longer need, or ask the operator of this server for another tier"
+            raise QuotaExceeded(f"{share.name} at once, and {max(0, left)} are left, not {count}", hint=hint)
+        if count > self.limit - self.running - self.queued:
+            raise self._refusal(f"{self.running} of {self.limit} sandboxes are taken, and {count} were asked for")
+
     def held(self, tenant: str) -> int:
         """How many turns a tenant holds."""
         return self._held.get(tenant, 0)

@@ -20,13 +20,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 
-from hotbed.errors import AtCapacity, NotFound, SandboxGone
+from hotbed.errors import AtCapacity, NotFound, SandboxGone, SandboxSuspended
 from hotbed.node.held import HeldBox
 from hotbed.node.jobs import Jobs
 from hotbed.node.leases import tenant_id
 from hotbed.node.tenants import Tenant
-from hotbed.runtime.base import Determinism, Template
-from hotbed.wire.sandboxes import SandboxRow
+from hotbed.runtime.base import Determinism, Limits, Template
+from hotbed.wire.sandboxes import SandboxCreated, SandboxRow
 
 REMEMBERED = 10_000
 TUNNELS_LIMIT = 256
@@ -56,16 +56,41 @@ class Session:
     tunnels: int = 0
     exec_count: int = 0
     timer: asyncio.TimerHandle | None = None
+    limits: Limits | None = None
+    parent: str = ""
+    suspended: str = ""  # how, if it is
+
+    def created(self, create_time_ms: float) -> SandboxCreated:
+        """The answer to who had it made."""
+        name, box = self.template.spec.name, self.held.box
+        return SandboxCreated(
+            id=self.id,
+            template=name,
+            template_id=name,
+            fork_time_ms=round(box.fork_time_ms, 3),
+            create_time_ms=round(create_time_ms, 3),
+            warm_hit=box.warm_hit,
+            isolation=box.isolation,
+            seed=self.seed,
+        )
 
     @contextmanager
-    def in_use(self) -> Iterator[None]:
-        """Not idle for as long as this lasts."""
+    def looked_at(self) -> Iterator[None]:
+        """Not idle for as long as this lasts, suspended or not."""
         self.active += 1
         try:
             yield
         finally:
             self.active -= 1
             self.used_s = time.monotonic()
+
+    @contextmanager
+    def in_use(self) -> Iterator[None]:
+        """The same while something runs in it. Raises `SandboxSuspended` if nothing can now."""
+        if self.suspended:
+            raise SandboxSuspended("the sandbox is suspended", hint="resume it first")
+        with self.looked_at():
+            yield
 
     @contextmanager
     def tunnel(self) -> Iterator[None]:
@@ -88,7 +113,7 @@ class Session:
             id=self.id,
             template=self.template.spec.name,
             template_id=self.template.spec.name,
-            state="running",
+            state="suspended" if self.suspended else "running",
             created_at=self.created_at.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
             age_s=round(now - self.born_s, 3),
             idle_s=0.0 if self.active else round(now - self.used_s, 3),
@@ -103,19 +128,21 @@ class Session:
             seed=self.seed,
             ttl_s=self.ttl_s,
             idle_ttl_s=self.idle_ttl_s,
+            parent=self.parent,
         )
 
 
 def next_deadline(session: Session, now_s: float) -> tuple[float, str] | None:
     """When to look at a session again, and why it would end then; None when nothing can run out.
 
-    A session in use cannot be idle, but its idle time may start at any moment: look again one idle TTL from now.
+    A session in use cannot be idle, but its idle time may start at any moment: look again one idle TTL from now. Nor
+    can a suspended one, which waits for somebody to resume it.
     """
     deadlines = []
     if session.ttl_s is not None:
         deadlines.append((session.born_s + session.ttl_s, "ttl"))
     if session.idle_ttl_s is not None:
-        idle_since = now_s if session.active else session.used_s
+        idle_since = now_s if session.active or session.suspended else session.used_s
         deadlines.append((idle_since + session.idle_ttl_s, "idle"))
     return min(deadlines, default=None)
 
@@ -192,4 +219,5 @@ REASONS = {
     "idle": "it was idle for its idle_ttl_s",
     "lease_ended": "the lease it was made under ended",
     "shutdown": "the node shut down",
+    "snapshot": "its last snapshot was taken",
 }

@@ -1,29 +1,31 @@
 """The snapshots of this node: whose they are, how much they may hold, and putting them back into pools.
 
-A snapshot belongs to the lease of the pool it was taken in, or to nobody, and is freed with it, by its owner, with its
-template's process, or when its time is up. It holds memory of the node, so there is a cap on all of them together;
-at the cap nothing old is thrown away: the new one is refused.
+There are two kinds: of a pool's environment, with its memory, and of a sandbox, its files. A snapshot belongs to the
+lease of what it was taken of, or to nobody, and is freed with it, by its owner, with its template's process, or when
+its time is up. It holds memory of the node, so there is a cap on all of them together; at the cap nothing old is thrown
+away: the new one is refused.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-import secrets
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 
 from hotbed.errors import AtCapacity, Error, InvalidRequest, NotFound, SnapshotUnsupported
+from hotbed.node.kept import Kept, KeptLayer, Snapshot
 from hotbed.node.leases import Lease
 from hotbed.node.nursery import Nursery
 from hotbed.node.pool import Pool
 from hotbed.pools.workers import Worker
 from hotbed.runtime import snapshots as runtime
+from hotbed.runtime.base import BoxRequest, Template
 from hotbed.runtime.programs import RunningProgram
 from hotbed.runtime.sandboxes import ForkBox
 from hotbed.runtime.snapshots import LiveFork
-from hotbed.wire.snapshots import ForkWorker, RestoreWorkers, SnapshotRow, TakeSnapshot, WorkersRestored
+from hotbed.wire.snapshots import ForkWorker, RestoreWorkers, TakeSnapshot, WorkersRestored
 
 log = logging.getLogger(__name__)
 
@@ -37,37 +39,6 @@ class SnapshotSettings:
     ttl_s: float = 24 * 3600.0
 
 
-@dataclass(slots=True, kw_only=True, eq=False)
-class Kept:
-    """A snapshot and whose it is. A member of its lease."""
-
-    taken: runtime.Snapshot
-    pool: Pool
-    lease: Lease | None
-    owner: Snapshots
-    take_time_ms: float
-    id: str = field(default_factory=lambda: f"sn_{secrets.token_hex(12)}")
-    born_s: float = field(default_factory=time.monotonic)
-
-    def discard(self, reason: str) -> None:
-        """Free it. Returns at once; idempotent."""
-        self.owner.drop(self, reason)
-
-    def row(self) -> SnapshotRow:
-        """The snapshot as listed."""
-        return SnapshotRow(
-            id=self.id,
-            pool=self.pool.id,
-            template=self.pool.template.spec.name,
-            size=self.taken.size,
-            layer_size=self.taken.layer_bytes,
-            age_s=round(time.monotonic() - self.born_s, 3),
-            take_time_ms=self.take_time_ms,
-            skipped=self.taken.skipped,
-            lease_id=self.lease.id if self.lease is not None else None,
-        )
-
-
 class Snapshots:
     """Every live snapshot."""
 
@@ -75,53 +46,79 @@ class Snapshots:
         self._settings = settings
         self._backend = backend
         self._nursery = nursery
-        self._kept: dict[str, Kept] = {}
+        self._kept: dict[str, Snapshot] = {}
 
     def __len__(self) -> int:
         return len(self._kept)
 
-    def __iter__(self) -> Iterator[Kept]:
+    def __iter__(self) -> Iterator[Snapshot]:
         return iter(tuple(self._kept.values()))
 
     @property
     def size(self) -> int:
         """Bytes that all of them hold."""
-        return sum(kept.taken.size for kept in self._kept.values())
+        return sum(kept.size for kept in self._kept.values())
 
-    def get(self, snapshot_id: str) -> Kept:
+    def get(self, snapshot_id: str) -> Snapshot:
         """A live snapshot. Raises `NotFound`."""
         kept = self._kept.get(snapshot_id)
-        if kept is None or not self._livefork().is_alive(kept.taken):
+        if kept is None or not kept.is_alive():
             raise NotFound(f"no snapshot {snapshot_id[:64]!r}", hint="it was freed, or its template has ended")
         return kept
 
-    async def take(self, pool: Pool, request: TakeSnapshot) -> Kept:
-        """Take one of a worker."""
-        livefork = self._livefork()
-        if len(self._kept) >= self._settings.count or self.size >= self._settings.size:
+    def begin_with(
+        self, snapshot_id: str | None, template: Template, plan: BoxRequest, lease: Lease | None
+    ) -> tuple[BoxRequest, Template]:
+        """A plan that starts with a snapshot, if there is one, and what to fork. Raises `NotFound`."""
+        if snapshot_id is None:
+            return plan, template
+        kept, name = self.get(snapshot_id), template.spec.name
+        mine = lease is None or lease.tenant is None or (kept.lease is not None and kept.lease.tenant is lease.tenant)
+        if not mine or not isinstance(kept, KeptLayer) or kept.template.spec.name != name:
+            raise NotFound(f"no snapshot {snapshot_id[:64]!r} of a sandbox of template {name[:64]!r}")
+        return replace(plan, layer=kept.layer, limits=plan.limits or kept.limits), kept.template
+
+    def check_room(self) -> None:
+        """Raise `AtCapacity` before one more is taken."""
+        layers = getattr(self._backend, "layers", None)
+        size = max(self.size, layers.size if layers is not None else 0)
+        if len(self._kept) >= self._settings.count or size >= self._settings.size:
             raise AtCapacity(
-                f"{len(self._kept)} snapshots hold {self.size >> 20} MiB, which is all there may be",
-                hint="free some: snapshot.free(), or `with pool.snapshot(i) as snapshot`",
+                f"{len(self._kept)} snapshots hold {size >> 20} MiB, which is all there may be",
+                hint="free some: snapshot.free(), or `with pool.snapshot(i) as snapshot`; end forks that share one",
             )
-        begun = time.perf_counter()
-        box, program = _environment(pool, request.worker)
-        taken = await livefork.snapshot(box, program, skip=request.skip, verify=request.verify)
-        took_ms = round((time.perf_counter() - begun) * 1e3, 3)
-        kept = Kept(taken=taken, pool=pool, lease=pool.lease, owner=self, take_time_ms=took_ms)
+
+    def keep(self, kept: Snapshot) -> None:
+        """Take one in, under its lease, for its time. Raises when the lease has just ended; it is freed then."""
         self._kept[kept.id] = kept
-        if pool.lease is not None:
+        if kept.lease is not None:
             try:
-                pool.lease.join(kept)
+                kept.lease.join(kept)
             except Error:
                 kept.discard("its lease ended")
                 raise
         asyncio.get_running_loop().call_later(self._settings.ttl_s, kept.discard, "ttl")
-        log.info("event=snapshot_taken snapshot=%s pool=%s size=%d", kept.id, pool.id, taken.size)
+        log.info("event=snapshot_taken snapshot=%s size=%d", kept.id, kept.size)
+
+    async def take(self, pool: Pool, request: TakeSnapshot) -> Kept:
+        """Take one of a worker."""
+        livefork = self._livefork()
+        self.check_room()
+        begun = time.perf_counter()
+        box, program = _environment(pool, request.worker)
+        taken = await livefork.snapshot(box, program, skip=request.skip, verify=request.verify)
+        took_ms = round((time.perf_counter() - begun) * 1e3, 3)
+        kept = Kept(taken=taken, livefork=livefork, pool=pool, lease=pool.lease, owner=self, take_time_ms=took_ms)
+        self.keep(kept)
         return kept
 
     async def restore(self, pool: Pool, request: RestoreWorkers) -> WorkersRestored:
         """Replace workers of a pool, all at once; one that fails fails alone."""
         kept = self.get(request.snapshot)
+        if not isinstance(kept, Kept):
+            raise SnapshotUnsupported(
+                "that is a snapshot of a sandbox", hint="Sandbox.from_snapshot starts one with it"
+            )
         return await self._restore(pool, kept, request.workers, verify=request.verify)
 
     async def fork(self, pool: Pool, request: ForkWorker) -> WorkersRestored:
@@ -144,14 +141,14 @@ class Snapshots:
             time_ms=round((time.perf_counter() - begun) * 1e3, 3),
         )
 
-    def drop(self, kept: Kept, reason: str) -> None:
+    def drop(self, kept: Snapshot, reason: str) -> None:
         """Free one. Returns at once; idempotent."""
         if self._kept.pop(kept.id, None) is None:
             return
         if kept.lease is not None:
             kept.lease.leave(kept)
         log.info("event=snapshot_freed snapshot=%s reason=%s", kept.id, reason)
-        self._nursery.start(self._livefork().release(kept.taken), name=f"free-{kept.id}")
+        self._nursery.start(kept.free(), name=f"free-{kept.id}")
 
     def _livefork(self) -> LiveFork:
         livefork = getattr(self._backend, "livefork", None)

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal, Protocol
 
 from hotbed.errors import InvalidRequest
+from hotbed.runtime.layering import Layer
 from hotbed.runtime.running import OnStart
 
 Status = Literal["ok", "exit", "timeout", "oom", "pids", "disk", "output", "signal"]
@@ -128,6 +129,7 @@ class BoxRequest:
 
     A `forkable` one can be copied while an environment runs in it; a `vessel` is one that a copy will be put into. A
     `solo` one is half as large: there is no agent, nothing can be asked of it but its end, and the box is a `Program`.
+    With a `layer` it starts with the files that another sandbox had.
     """
 
     limits: Limits | None = None
@@ -139,6 +141,7 @@ class BoxRequest:
     forkable: bool = False
     vessel: bool = False
     solo: Solo | None = None
+    layer: Layer | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -36,6 +36,12 @@ class BoxFiles:
         os.set_blocking(fd, True)
         return fd, size
 
+    async def ask_plainly(self, op: str, timeout_s: float) -> Mapping[str, Any]:
+        """Have the agent do something that needs no more than its name; its answer."""
+        header, _, fds = await self.talk.ask({"op": op}, timeout_s=timeout_s)
+        close_all(fds)
+        return header
+
     async def pass_layer(self, op: Literal["save_layer", "restore_layer"], fd: int) -> Mapping[str, Any]:
         """Have the file layer written to a descriptor, or read from one. The caller closes it."""
         answer = await self.talk.ask({"op": op}, fds=(fd,), timeout_s=_TRANSFER_S)

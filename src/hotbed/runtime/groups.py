@@ -75,6 +75,11 @@ class Slot:
         words = os.pread(self.memory_events, 4096, 0).split()
         return int(words[words.index(b"oom_kill") + 1]) if b"oom_kill" in words else 0
 
+    def memory_directory(self) -> Path | None:
+        """Its group of the memory controller, if there is one."""
+        root = self._layout.controllers.get("memory")
+        return None if root is None else root / self._name
+
     def members(self) -> list[int]:
         """The pids in it, as this process sees them."""
         return cgroups.members(self.directories[0]) if self.directories else []

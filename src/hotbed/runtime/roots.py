@@ -13,7 +13,7 @@ import stat
 from pathlib import Path
 from typing import Any
 
-from hotbed.guest.template import isolate
+from hotbed.guest.template import isolate, layers
 from hotbed.runtime.linux import mounts
 from hotbed.runtime.linux.identity import Ids
 
@@ -86,7 +86,8 @@ def show_over(plan: dict[str, Any], root: str) -> None:
 
 def hotbed_directories(root: str) -> None:
     """Where a template mounts what its forks are made of."""
-    for path in (isolate.SKELETON, isolate.PROC_SYS, isolate.SCRATCH, isolate.NEW_ROOT):
+    places = [layers.place(depth) for depth in range(1, layers.MOST + 1)]
+    for path in (isolate.SKELETON, isolate.PROC_SYS, isolate.SCRATCH, isolate.NEW_ROOT, *places):
         directory(root, path)
 
 

@@ -44,12 +44,22 @@ class Ended:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spawn:
-    """One sandbox to fork. The first descriptor is the agent's socket; it is closed here once it is sent."""
+    """One sandbox to fork. The first descriptor is the agent's socket; it is closed here once it is sent.
+
+    So is the last one if it is `grounded`: it is a copy of that of the layers which the sandbox stands on.
+    """
 
     id: int
     header: Mapping[str, Any]
     fds: tuple[int, ...]
     on_end: Callable[[Ended], None]
+    grounded: bool = False
+
+    def close(self) -> None:
+        """It is sent, or never will be."""
+        os.close(self.fds[0])
+        if self.grounded:
+            os.close(self.fds[-1])
 
 
 class TemplateProcess:
@@ -98,7 +108,7 @@ class TemplateProcess:
     def spawn(self, order: Spawn) -> None:
         """Fork a sandbox. `on_end` is called exactly once, later."""
         if not self.is_alive():
-            os.close(order.fds[0])
+            order.close()
             self._loop.call_soon(order.on_end, Ended(status=None, reason="its template has ended"))
             return
         self._boxes[order.id] = order.on_end
@@ -113,6 +123,13 @@ class TemplateProcess:
             self._witness = self._loop.create_future()
             self._control.send(b'{"op":"witness"}')
         return os.dup(await asyncio.shield(self._witness))
+
+    def hold(self, order: Mapping[str, Any], sock: int) -> None:
+        """Have a layer made of a sandbox; the answer comes on the other end of `sock`, which stays the caller's."""
+        try:
+            socket.send_fds(self._control, [_encode({"op": "hold", **order})], [sock])
+        except OSError as error:  # the channel is full for a moment only, and then of what would come first
+            raise TemplateFailed(f"the template takes no orders: {error}") from None
 
     def kill_box(self, box_id: int) -> None:
         """SIGKILL one sandbox's pid 1, and with it everything in it."""
@@ -149,7 +166,7 @@ class TemplateProcess:
                 self._loop.call_later(0.001, self._flush)
                 return
             for order in batch:
-                os.close(order.fds[0])
+                order.close()
         self._flushing = False
 
     def _next_batch(self) -> list[Spawn]:
@@ -231,7 +248,7 @@ class TemplateProcess:
             os.close(self._pidfd)
             self._pidfd = None
         for order in self._waiting:
-            os.close(order.fds[0])
+            order.close()
         self._waiting.clear()
         boxes, self._boxes = self._boxes, {}
         for on_end in boxes.values():

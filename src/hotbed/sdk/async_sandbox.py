@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from hotbed.errors import NodeUnavailable, NotFound, SandboxGone
 from hotbed.sdk import calls
+from hotbed.sdk.async_forking import AsyncForkingSandbox
 from hotbed.sdk.async_sandbox_files import AsyncSandboxFiles
 from hotbed.sdk.async_sandbox_talk import AsyncSandboxTalk
 from hotbed.sdk.client import AnyClient
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     import asyncio
 
 
-class AsyncSandbox(AsyncSandboxFiles, AsyncSandboxTalk):
+class AsyncSandbox(AsyncSandboxFiles, AsyncSandboxTalk, AsyncForkingSandbox):
     """A warm fork of a template, kept until it is closed. Every method is a coroutine.
 
     It is forked on entering `async with`, at `start()`, or at first use. Leaving ends it and everything in it, also on

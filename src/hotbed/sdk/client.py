@@ -9,16 +9,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from hotbed.sdk import calls, job_calls, template_calls
+from hotbed.sdk import calls, job_calls, snapshot_calls, template_calls
 from hotbed.sdk.transport import Link
 from hotbed.wire.checks import require
 from hotbed.wire.health import Health
 from hotbed.wire.ledger import GroupReplay, ReplayReport, RolloutDetail, RolloutList
 from hotbed.wire.sandboxes import SandboxRow, Selector
+from hotbed.wire.snapshots import SnapshotRow
 from hotbed.wire.templates import CreateTemplate, ImageRow, TemplateRow
 
 if TYPE_CHECKING:
+    from hotbed.sdk.async_sandbox import AsyncSandbox
     from hotbed.sdk.groups import AsyncSandboxGroup, SandboxGroup
+    from hotbed.sdk.sandbox import Sandbox
 
 REPLAY_TIMEOUT_S = 3600.0
 
@@ -113,6 +116,20 @@ class Client:
         from hotbed.sdk.groups import SandboxGroup  # which imports this
 
         return SandboxGroup(self, name)
+
+    def session(self, template: str, *, label: str | None = None, default_timeout: float = 60.0) -> Sandbox:
+        """A sandbox of this client, not started yet: `with client.session("python") as sandbox: ...`."""
+        from hotbed.sdk.sandbox import Sandbox  # which imports this
+
+        return Sandbox(template, client=self, label=label, default_timeout=default_timeout)
+
+    def snapshots(self) -> tuple[SnapshotRow, ...]:
+        """Every live snapshot, of pools' environments and of sandboxes."""
+        return self.link.send(snapshot_calls.listing()).snapshots
+
+    def free_snapshot(self, snapshot_id: str) -> None:
+        """Let go of one. Idempotent."""
+        self.link.send(snapshot_calls.free(snapshot_id))
 
     def rollouts(self, *, limit: int = 50, before: int | None = None, **where: str) -> RolloutList:
         """What ran, newest first: at most `limit` (1000) lines of the ledger, and where the next page begins.
@@ -222,6 +239,20 @@ class AsyncClient:
         from hotbed.sdk.groups import AsyncSandboxGroup  # which imports this
 
         return AsyncSandboxGroup(self, name)
+
+    def session(self, template: str, *, label: str | None = None, default_timeout: float = 60.0) -> AsyncSandbox:
+        """A sandbox of this client, not started yet: `async with client.session("python") as sandbox: ...`."""
+        from hotbed.sdk.async_sandbox import AsyncSandbox  # which imports this
+
+        return AsyncSandbox(template, client=self, label=label, default_timeout=default_timeout)
+
+    async def snapshots(self) -> tuple[SnapshotRow, ...]:
+        """Every live snapshot, of pools' environments and of sandboxes."""
+        return (await self.link.asend(snapshot_calls.listing())).snapshots
+
+    async def free_snapshot(self, snapshot_id: str) -> None:
+        """Let go of one. Idempotent."""
+        await self.link.asend(snapshot_calls.free(snapshot_id))
 
     async def rollouts(self, *, limit: int = 50, before: int | None = None, **where: str) -> RolloutList:
         """What ran, newest first: at most `limit` (1000) lines of the ledger, and where the next page begins.

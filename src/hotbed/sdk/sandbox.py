@@ -10,6 +10,7 @@ from hotbed.errors import NodeUnavailable, NotFound, SandboxGone
 from hotbed.sdk import calls
 from hotbed.sdk.client import AnyClient
 from hotbed.sdk.connect import link_of
+from hotbed.sdk.forking import ForkingSandbox
 from hotbed.sdk.output_lines import OnOutput
 from hotbed.sdk.programs import Determinism, Files, Level, Seed, Text
 from hotbed.sdk.results import Result
@@ -19,7 +20,7 @@ from hotbed.sdk.sandbox_talk import SandboxTalk
 from hotbed.sdk.transport import Link
 
 
-class Sandbox(SandboxFiles, SandboxTalk):
+class Sandbox(SandboxFiles, SandboxTalk, ForkingSandbox):
     """A warm fork of a template, kept until it is closed. Usable from several threads.
 
     It is forked on entering `with`, at `start()`, or at first use. Leaving ends it and everything in it, also on an

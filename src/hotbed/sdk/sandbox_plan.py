@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from hotbed.errors import NotFound, SandboxGone
@@ -56,6 +57,10 @@ class SandboxPlan:
         self.seed = ""
         self._closed = False
         self._pid = 0
+
+    def begin_with(self, snapshot: str) -> None:
+        """Each fork of it is to start with a snapshot's files."""
+        self.request = replace(self.request, snapshot=snapshot)
 
     def adopt(self, found: SandboxCreated | SandboxRow) -> None:
         """This fork is it now."""

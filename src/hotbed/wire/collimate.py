@@ -17,6 +17,7 @@ from typing import Any
 from hotbed.errors import Error, InvalidRequest
 from hotbed.wire.checks import require
 from hotbed.wire.execs import ExecRequest, ExecResponse, FileSpec, RolloutRequest
+from hotbed.wire.live import SandboxForked, SandboxState
 from hotbed.wire.sandboxes import CreateSandbox, SandboxCreated, SandboxRow
 
 DEFAULT_TIMEOUT_S = 30.0
@@ -261,6 +262,20 @@ def sandbox_created(made: SandboxCreated) -> dict[str, Any]:
         "create_time_ms": made.create_time_ms,
         "isolation": made.isolation,
     }
+
+
+def sandbox_forked(made: SandboxForked) -> dict[str, Any]:
+    """A fork's children on the gateway's wire; `skipped` is ours."""
+    return {
+        "parent": outer_id(SANDBOX, made.parent),
+        "children": [sandbox_created(child) for child in made.children],
+        "skipped": list(made.skipped),
+    }
+
+
+def sandbox_state(state: SandboxState) -> dict[str, Any]:
+    """Suspended or not, on the gateway's wire."""
+    return {"id": outer_id(SANDBOX, state.id), "state": state.state, "how": state.how}
 
 
 def sandbox_row(row: SandboxRow) -> dict[str, Any]:

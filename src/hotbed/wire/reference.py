@@ -23,8 +23,9 @@ EVERYWHERE = (
 )
 _MAKES = ("unknown_template", "tier_limit", "at_capacity", "quota_exceeded", "isolation_unavailable", "sandbox_failed")
 _FORKS = (*_MAKES, "template_failed", "invalid_seed", "bad_path", "not_supported", "no_space")
-_RUNS = ("sandbox_failed", "bad_path", "invalid_seed", "no_space", "not_a_file", "file_denied")
+_RUNS = ("sandbox_failed", "sandbox_suspended", "bad_path", "invalid_seed", "no_space", "not_a_file", "file_denied")
 _FILES = ("bad_path", "file_not_found", "not_a_file", "file_denied", "no_space", "sandbox_failed")
+_LIVE = ("sandbox_suspended", "sandbox_busy", "snapshot_unsupported", "sandbox_failed", "not_supported")
 _LEDGER = ("unknown_rollout",)
 _SNAPSHOTS = ("snapshot_unsupported", "pool_busy", "pool_closed", "at_capacity", "quota_exceeded", "sandbox_failed")
 
@@ -102,6 +103,15 @@ NOTES: Mapping[str, Note] = {
     "list_sandboxes": Note(summary="The caller's live sandboxes."),
     "get_sandbox": Note(summary="One live sandbox."),
     "delete_sandbox": Note(summary="End a sandbox; answered when nothing of it is left, and the same the second time."),
+    "fork_sandbox": Note(
+        summary="Make sandboxes that start with the files of one at one instant: all of them, or none.",
+        errors=(*_FORKS, *_LIVE, "invalid_spec"),
+    ),
+    "snapshot_sandbox": Note(summary="Keep a sandbox's files as they are now.", errors=(*_FORKS, *_LIVE)),
+    "suspend_sandbox": Note(
+        summary="Hold a sandbox still, and have the kernel take back what memory it can.", errors=_LIVE
+    ),
+    "resume_sandbox": Note(summary="Let a suspended sandbox go on.", errors=_LIVE),
     "exec": Note(
         summary="Run one thing in a sandbox: exactly one of `code`, `command` or `commands`.",
         lines=_EXEC_LINES,

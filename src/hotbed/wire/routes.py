@@ -6,7 +6,20 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
-from hotbed.wire import execs, grading, health, jobs, ledger, pools, sandboxes, snapshots, templates, tunnels, usage
+from hotbed.wire import (
+    execs,
+    grading,
+    health,
+    jobs,
+    ledger,
+    live,
+    pools,
+    sandboxes,
+    snapshots,
+    templates,
+    tunnels,
+    usage,
+)
 
 LEASE_HEADER = "x-hotbed-lease"
 API_HEADER = "x-hotbed-api"  # a request with a key says by it that it speaks our API, not the published gateway's
@@ -71,6 +84,27 @@ DELETE_SANDBOXES = Route(
 LIST_SANDBOXES = Route(name="list_sandboxes", method="GET", path="/v1/sandboxes", reply=sandboxes.SandboxList)
 GET_SANDBOX = Route(name="get_sandbox", method="GET", path="/v1/sandboxes/{id}", reply=sandboxes.SandboxRow)
 DELETE_SANDBOX = Route(name="delete_sandbox", method="DELETE", path="/v1/sandboxes/{id}", reply=sandboxes.Deleted)
+
+FORK_SANDBOX = Route(
+    name="fork_sandbox",
+    method="POST",
+    path="/v1/sandboxes/{id}/fork",
+    request=live.ForkSandbox,
+    reply=live.SandboxForked,
+    status=201,
+)
+SNAPSHOT_SANDBOX = Route(
+    name="snapshot_sandbox",
+    method="POST",
+    path="/v1/sandboxes/{id}/snapshots",
+    request=live.SnapshotSandbox,
+    reply=snapshots.SnapshotRow,
+    status=201,
+)
+SUSPEND_SANDBOX = Route(
+    name="suspend_sandbox", method="POST", path="/v1/sandboxes/{id}/suspend", reply=live.SandboxState
+)
+RESUME_SANDBOX = Route(name="resume_sandbox", method="POST", path="/v1/sandboxes/{id}/resume", reply=live.SandboxState)
 
 EXEC = Route(
     name="exec",
@@ -201,6 +235,10 @@ ROUTES: tuple[Route, ...] = (
     LIST_SANDBOXES,
     GET_SANDBOX,
     DELETE_SANDBOX,
+    FORK_SANDBOX,
+    SNAPSHOT_SANDBOX,
+    SUSPEND_SANDBOX,
+    RESUME_SANDBOX,
     EXEC,
     ROLLOUT,
     GRADE,

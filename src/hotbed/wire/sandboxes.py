@@ -9,13 +9,16 @@ from typing import Literal
 from hotbed.wire.checks import require, require_path, require_positive, require_seed
 from hotbed.wire.execs import Determinism, Isolation
 
-State = Literal["running", "ended"]
+State = Literal["running", "suspended", "ended"]
 FileVerb = Literal["stat", "list", "remove", "mkdir"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CreateSandbox:
-    """Fork a template and keep the sandbox until it is deleted, its lease ends, or one of its TTLs runs out."""
+    """Fork a template and keep the sandbox until it is deleted, its lease ends, or one of its TTLs runs out.
+
+    With a `snapshot` of a sandbox of the same template it starts with that one's files.
+    """
 
     template: str
     limits: Mapping[str, float] | None = None
@@ -27,6 +30,7 @@ class CreateSandbox:
     seed: str | None = None
     determinism: Determinism | None = None
     min_isolation: Isolation | None = None
+    snapshot: str | None = None
 
     def __post_init__(self) -> None:
         require(self.template != "", "template is empty", "built-in templates: python, python-numpy")
@@ -72,6 +76,7 @@ class SandboxRow:
     seed: str = ""
     ttl_s: float | None = None
     idle_ttl_s: float | None = None
+    parent: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

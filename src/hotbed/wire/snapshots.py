@@ -1,4 +1,4 @@
-"""Snapshots of a pool's environments: taken, put back into workers, listed and freed."""
+"""Snapshots: of a pool's environments, taken and put back into workers; of sandboxes (see `live`); listed and freed."""
 
 from __future__ import annotations
 
@@ -28,10 +28,11 @@ class TakeSnapshot:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SnapshotRow:
-    """A snapshot. `skipped` names what it is without."""
+    """A snapshot of a pool's environment, or of a sandbox. `skipped` names what it is without."""
 
     id: str
-    pool: str
+    pool: str = ""
+    sandbox: str = ""
     template: str
     size: int
     layer_size: int

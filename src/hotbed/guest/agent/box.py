@@ -63,6 +63,7 @@ class Box:
         self.ready_ns = ready_ns
         self.config = config
         self.marks = Marks()
+        self.spare_pids: Callable[[], Set[int]] = set  # of who waits here for work
         self.jobs: Dict[int, Claimant] = {}
         self.started = 0
         self._opened = False

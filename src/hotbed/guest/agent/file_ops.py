@@ -6,11 +6,13 @@ import os
 from typing import Any, Callable, Dict, List
 
 from ..frames import Header
-from . import archive, filing, layer
+from . import archive, filing, inventory, layer
 from .box import NULL, Box
 from .request import Refused
 
 Op = Callable[[Box, Header, List[int]], None]
+
+_STILLNESS = inventory.Stillness()
 
 
 def refuse(box: Box, header: Header, code: str, message: str) -> None:
@@ -115,6 +117,23 @@ def remove(box: Box, header: Header, _fds: List[int]) -> None:
         archive.fork(box, lambda fd: archive.remove(path, fd), keep=NULL, on_outcome=answer)
 
 
+def look_around(box: Box, header: Header, _fds: List[int]) -> None:
+    """What is here besides files."""
+    answering(box, header, "done")(inventory.take(box.spare_pids()))
+
+
+def hold_still(box: Box, header: Header, _fds: List[int]) -> None:
+    """Stop everybody but us."""
+    _STILLNESS.begin()
+    answering(box, header, "done")({})
+
+
+def go_on(box: Box, header: Header, _fds: List[int]) -> None:
+    """Let everybody go on."""
+    _STILLNESS.end()
+    answering(box, header, "done")({})
+
+
 OPS: Dict[str, Op] = {
     "open": open_file,
     "pack": pack,
@@ -125,4 +144,7 @@ OPS: Dict[str, Op] = {
     "list": entries_of,
     "mkdir": make_folder,
     "remove": remove,
+    "look": look_around,
+    "still": hold_still,
+    "go": go_on,
 }

@@ -18,6 +18,7 @@ import stat
 import struct
 from typing import Any, BinaryIO, Dict, Generator, List, NamedTuple, Optional, Tuple
 
+from .inventory import ipc_objects
 from .request import Refused
 
 _LENGTHS = struct.Struct("!II")
@@ -63,7 +64,7 @@ def save_small(upper: int) -> Optional[Small]:
         walk.close()
     if out.tell() > SMALL_BYTES:
         return None
-    return Small(out.getvalue(), {"files": entries, "size": size, "ipc": _ipc_objects()})
+    return Small(out.getvalue(), {"files": entries, "size": size, "ipc": ipc_objects()})
 
 
 def _write_small(out: io.BytesIO, entry: Entry, folder: int, name: str) -> None:
@@ -91,20 +92,7 @@ def save(upper: int, sink: int) -> Dict[str, Any]:
                 continue
             entries += 1
             size += _write(out, entry, folder, name)
-    return {"files": entries, "size": size, "ipc": _ipc_objects()}
-
-
-def _ipc_objects() -> List[str]:
-    """The kinds of System V objects in this sandbox, which are neither files nor anybody's memory."""
-    found = []
-    for kind in ("shm", "msg", "sem"):
-        try:
-            with open("/proc/sysvipc/" + kind) as file:
-                if len(file.readlines()) > 1:  # the first line names the columns
-                    found.append(kind)
-        except OSError:
-            continue
-    return found
+    return {"files": entries, "size": size, "ipc": ipc_objects()}
 
 
 def _walk(upper: int) -> Generator[Tuple[str, int, str], None, None]:

@@ -10,7 +10,7 @@ import marshal
 import os
 import socket
 import sys
-from typing import Any, Callable, List, NamedTuple, NoReturn, Optional, Sequence
+from typing import Any, Callable, List, NamedTuple, NoReturn, Optional, Sequence, Set
 
 from .. import frames
 from . import runner
@@ -42,6 +42,7 @@ class Parking:
     def __init__(self, box: Box, stdio: Stdio) -> None:
         self.stdio = stdio
         self._box = box
+        box.spare_pids = self.pids
         self._spare: Optional[Spare] = None
 
     @property
@@ -59,6 +60,10 @@ class Parking:
     def park(self, spare: Spare) -> None:
         """Let this one wait here."""
         self._spare = spare
+
+    def pids(self) -> Set[int]:
+        """Of who waits here."""
+        return {self._spare.pid} if self._spare is not None else set()
 
     def take(self, work: Work, channel: Optional[int] = None) -> Optional[Spare]:
         """The spare, with the work already its own; None if there is none or the work does not fit."""

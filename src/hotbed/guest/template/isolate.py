@@ -24,10 +24,10 @@ import socket
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 from .. import frames, kernel
-from . import filters
+from . import filters, layers
 
 SKELETON = "/.hotbed/skel"
-SCRATCH = "/.hotbed/scratch"
+SCRATCH = layers.SCRATCH
 PROC_SYS = "/.hotbed/procsys"
 NEW_ROOT = "/.hotbed/new"
 
@@ -56,16 +56,22 @@ class Isolator:
         self.stage = "start"
         self.upper = -1  # the folder of the file layer, for a sandbox that will be asked for it
         self._attached = [(os.fsencode(path), os.fsencode(NEW_ROOT + path)) for path in attached]
-        self._overlay = _OVERLAY.format(lowers=":".join([*over, SKELETON, *lowers])).encode()
+        self._lowers = ":".join([*over, SKELETON, *lowers])
+        self._overlay = _OVERLAY.format(lowers=self._lowers).encode()
         self._scratch = os.fsencode(SCRATCH)
         self._new_root = os.fsencode(NEW_ROOT)
         self._proc = os.fsencode(NEW_ROOT + "/proc")
         self._proc_sys = (os.fsencode(PROC_SYS), os.fsencode(NEW_ROOT + "/proc/sys"))
         self._pts = os.fsencode(NEW_ROOT + "/dev/pts")
 
-    def enter(self, box: Dict[str, Any], network: int, cgroups: Sequence[int]) -> None:
-        """Shut the calling process in. Raises `Failed` with the stage that did not work."""
+    def enter(self, box: Dict[str, Any], network: int, cgroups: Sequence[int], ground: int = -1) -> None:
+        """Shut the calling process in. `ground` is the namespace of the layers that it stands on, if it does on any.
+
+        Raises `Failed` with the stage that did not work.
+        """
         try:
+            if ground >= 0:
+                self._stand_on(ground, box["depth"])
             self._join(network, cgroups)
             self._mount(box["limits"])
             if box.get("layer"):
@@ -85,6 +91,11 @@ class Isolator:
         self._move_root()
         self._name(box["hostname"])
         self._limit(box)
+
+    def _stand_on(self, ground: int, depth: int) -> None:
+        self.stage = "layers"
+        kernel.setns(ground, kernel.CLONE_NEWNS)
+        self._overlay = _OVERLAY.format(lowers=layers.lower(depth, self._lowers)).encode()
 
     def _join(self, network: int, cgroups: Sequence[int]) -> None:
         self.stage = "cgroup"

@@ -11,7 +11,8 @@ hundreds of page faults, and every fork would pay them again), give up what no f
 Control channel (SEQPACKET, JSON, descriptors by SCM_RIGHTS), node to template: `fork` with a batch of boxes and, for
 each, its descriptors in order (the agent's socket, then cgroup.procs files); `kill` with a box's id. Template to node:
 `ready` or `broken` once, then `exit` per sandbox when it has been reaped, or `failed` if the fork itself did not work.
-`witness` is answered by a `witness` with the pidfd of a fork that never runs (see `hotbed.runtime.livefork.witness`).
+`witness` is answered by a `witness` with the pidfd of a fork that never runs (see `hotbed.runtime.livefork.witness`);
+`hold` makes a layer of a sandbox and is answered on the socket that comes along (see `layers`).
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ import time
 from typing import Any, Dict, List, NoReturn, Optional, Tuple
 
 from .. import forkhooks, frames, kernel, places
-from . import dressing, filters, heap, isolate, networks, rehearsal
+from . import dressing, filters, heap, holders, isolate, networks, rehearsal
 
 CONTROL = 3
 MESSAGE_LIMIT = 1 << 16
@@ -68,6 +69,7 @@ class Zygote:
         self._null = os.open("/dev/null", os.O_RDWR | os.O_CLOEXEC)
         self._children: Dict[int, Child] = {}  # by pidfd
         self._by_id: Dict[int, Child] = {}
+        self._holders = holders.Holders()
         self._witness = -1
         self._poll = select.epoll()
         self._poll.register(control.fileno(), select.EPOLLIN)
@@ -118,6 +120,8 @@ class Zygote:
                 del fds[: box["fds"]]
         elif message["op"] == "kill":
             self._kill(message["id"])
+        elif message["op"] == "hold":
+            self._hold(message, frames.unpack_fds(ancillary)[0])
         elif message["op"] == "witness":
             self._send({"op": "witness"}, self._fork_witness())
 
@@ -131,6 +135,17 @@ class Zygote:
                     signal.pause()
             self._witness = kernel.pidfd_open(pid)
         return self._witness
+
+    def _hold(self, order: Dict[str, Any], sock: int) -> None:
+        """Have a layer made of a sandbox; who asked hears of it on the socket, or finds that closed."""
+        try:
+            child = self._by_id.get(order["box"])
+            if child is not None:
+                self._poll.register(self._holders.start(order, child.pid, sock), select.EPOLLIN)
+        except OSError as error:
+            isolate.tell(sock, error, f"fork: {error}")
+        finally:
+            os.close(sock)
 
     def _kill(self, box_id: int) -> None:
         child = self._by_id.get(box_id)
@@ -173,7 +188,8 @@ class Zygote:
             if "rehearsal" in box:
                 os._exit(0)
             events = 1 + box.get("cgroups", 0)
-            self._isolate(box, network, fds[1:events], fds[0])
+            ground = fds.pop() if box.get("depth") else -1
+            self._isolate(box, network, fds[1:events], fds[0], ground)
             ready_ns = time.monotonic_ns()
             layer = [self._isolator.upper] if box.get("layer") else []
             sock = self._keep_only(box, [fds[0], *fds[events:], *layer])
@@ -189,9 +205,11 @@ class Zygote:
         finally:
             os._exit(status)
 
-    def _isolate(self, box: Dict[str, Any], network: networks.Network, cgroups: List[int], agent_fd: int) -> None:
+    def _isolate(
+        self, box: Dict[str, Any], network: networks.Network, cgroups: List[int], agent_fd: int, ground: int
+    ) -> None:
         try:
-            self._isolator.enter(box, network.fd, cgroups)
+            self._isolator.enter(box, network.fd, cgroups, ground)
         except isolate.Failed as error:
             isolate.tell(agent_fd, error.__context__, str(error))
             os._exit(ISOLATION_FAILED)
@@ -212,6 +230,10 @@ class Zygote:
         return socket.socket(fileno=_AGENT_SOCKET)
 
     def _reap(self, pidfd: int) -> None:
+        if pidfd in self._holders:
+            self._poll.unregister(pidfd)
+            self._holders.reap(pidfd)
+            return
         child, status, usage = self._bury(pidfd)
         cpu = {"utime_us": int(usage.ru_utime * 1e6), "stime_us": int(usage.ru_stime * 1e6)}
         self._send({"op": "exit", "id": child.id, "status": status, "maxrss_kib": usage.ru_maxrss, **cpu})

@@ -21,6 +21,7 @@ from typing import Any
 
 from hotbed.errors import SandboxFailed
 from hotbed.runtime.backends.fake_box import FakeBox
+from hotbed.runtime.backends.fake_layers import FakeLayer, FakeLayers
 from hotbed.runtime.backends.fake_run import kill_marked
 from hotbed.runtime.base import BoxRequest, TemplateSpec
 
@@ -49,6 +50,7 @@ class FakeBackend:
 
     def __init__(self) -> None:
         self._home = ""
+        self.layers = FakeLayers("")
         self._ids = itertools.count(1)
         self._templates: dict[TemplateSpec, FakeTemplate] = {}
         self._boxes: dict[int, FakeBox] = {}
@@ -58,6 +60,7 @@ class FakeBackend:
         """Make the directory that the boxes live in, and remove those of earlier runs that were killed."""
         sweep(Path(tempfile.gettempdir()))
         self._home = tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}-")
+        self.layers = FakeLayers(self._home)
 
     async def close(self) -> None:
         """End every box and remove the directory. Idempotent."""
@@ -83,6 +86,8 @@ class FakeBackend:
         root = os.path.join(self._home, str(number))
         limits = request.limits or spec.limits
         try:
+            if isinstance(request.layer, FakeLayer):
+                request.layer.put(root)
             box = FakeBox(number, root, limits=limits, env=dict(spec.env), on_gone=self._forget)
         except OSError as error:
             raise SandboxFailed(f"no directory for a box: {error}") from None

@@ -51,7 +51,7 @@ class FakeBox:
     ) -> None:
         began = time.perf_counter()
         self.id = number
-        self._root = root
+        self.root = self._root = root
         self._limits = limits
         self._env = env
         self._on_gone = on_gone
@@ -60,7 +60,7 @@ class FakeBox:
         self._cpu_us = 0
         self._gone: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         for name in DIRECTORIES:
-            os.makedirs(os.path.join(root, name))
+            os.makedirs(os.path.join(root, name), exist_ok=True)
         self.fork_time_ms = (time.perf_counter() - began) * 1e3
 
     async def ready(self) -> None:

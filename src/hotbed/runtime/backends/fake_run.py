@@ -247,16 +247,21 @@ def spawn(
 
 def kill_marked(mark: str) -> None:
     """Kill every process whose mark begins so. Again, until none is left, for they may be forking."""
-    wanted = f"{MARK}={mark}".encode()
     for _ in range(20):
-        found = [pid for pid in map(int, filter(str.isdigit, os.listdir("/proc"))) if has_mark(pid, wanted)]
-        for pid in found:
-            try:
-                os.kill(pid, signal.SIGKILL)
-            except ProcessLookupError:
-                pass
-        if not found:
+        if not signal_marked(mark, signal.SIGKILL):
             return
+
+
+def signal_marked(mark: str, number: int) -> list[int]:
+    """Signal every process whose mark begins so; who they are."""
+    wanted = f"{MARK}={mark}".encode()
+    found = [pid for pid in map(int, filter(str.isdigit, os.listdir("/proc"))) if has_mark(pid, wanted)]
+    for pid in found:
+        try:
+            os.kill(pid, number)
+        except ProcessLookupError:
+            pass
+    return found
 
 
 def has_mark(pid: int, wanted: bytes) -> bool:

@@ -12,31 +12,31 @@ import itertools
 import os
 import resource
 import socket
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from hotbed.errors import IsolationUnavailable, TemplateFailed
-from hotbed.runtime import digests, planning, probe, reaper
+from hotbed.errors import IsolationUnavailable, SandboxGone
+from hotbed.runtime import planning, probe, reaper
+from hotbed.runtime.backends.fork_template import ForkTemplate
 from hotbed.runtime.base import BoxRequest, Limits, Solo, TemplateSpec
+from hotbed.runtime.frost import Frost
 from hotbed.runtime.groups import Groups, Slot
 from hotbed.runtime.images.building import Builder
-from hotbed.runtime.images.store import Hold, Store
+from hotbed.runtime.images.store import Store
 from hotbed.runtime.launching import Launching
-from hotbed.runtime.linux import cgroups
+from hotbed.runtime.layers import LayerFiles, Layers
+from hotbed.runtime.linux import cgroups, freezer
 from hotbed.runtime.planning import View
 from hotbed.runtime.pulse import Pulse
 from hotbed.runtime.replay.pinner import Pinner
 from hotbed.runtime.sandboxes import ForkBox
 from hotbed.runtime.snapshots import LiveFork
 from hotbed.runtime.solo import SoloBox
-from hotbed.runtime.spares import Spares
-from hotbed.runtime.starting import begin
 from hotbed.runtime.templates import Ended, Spawn, TemplateProcess
 
-_READY_TIMEOUT_S = 60.0
 _BORN_WITH = ("memory_mib", "pids", "disk_mib", "files", "open_files")
 
 
@@ -50,92 +50,6 @@ class ForkSettings:
     run_dir: str = "/tmp"
     cgroups: bool = True
     images: str = ""
-
-
-class ForkTemplate:
-    """One spec, its living process if it has one, and its spares."""
-
-    def __init__(self, spec: TemplateSpec, backend: ForkBackend, view: View, hold: Hold) -> None:
-        self.spec = spec
-        self.digest = digests.of_spec(spec)
-        self._backend = backend
-        self._view = view
-        self._hold = hold
-        self.solos = backend.solos
-        self._process: TemplateProcess | None = None
-        self._starting = asyncio.Lock()
-        self.spares = Spares(backend.settings.spares if spec.parks else 0, self._make_spare)
-        self.vessels = Spares(backend.settings.vessels, self._make_vessel)  # from the first copy on
-        self.ready: Mapping[str, Any] = {}
-
-    async def fork(self, request: BoxRequest) -> ForkBox | SoloBox:
-        """A new sandbox: a parked one if it fits, else a fork, which may still be on its way when this returns."""
-        began = time.monotonic_ns()
-        limits = request.limits or self.spec.limits
-        if request.use_spare and not request.forkable and limits == self.spec.limits and request.hostname == "sandbox":
-            spare = self.spares.take()
-            if spare is not None:
-                spare.request = request
-                spare.warm_hit = True
-                spare.fork_time_ms = max(0.001, (time.monotonic_ns() - began) / 1e6)
-                self._backend.count(warm=True)
-                return spare
-        if request.vessel and limits == self.spec.limits:
-            vessel = self.vessels.take()
-            if vessel is not None:
-                vessel.warm_hit = True
-                self._backend.count(warm=True)
-                return vessel
-        process = self._process
-        if process is None or not process.is_alive():
-            process = await self.start()
-        self._backend.count(warm=False)
-        if request.solo is not None:
-            return await self._backend.make_solo(process, limits, request, request.solo)
-        box = await self._backend.make_box(process, limits, request, spare=False)
-        self.spares.wait_for(box.birth)
-        return await begin(box, self.spec)
-
-    async def start(self) -> TemplateProcess:
-        """The living process, started if there is none. Raises `TemplateFailed`, `IsolationUnavailable`."""
-        async with self._starting:
-            if self._process is not None and self._process.is_alive():
-                return self._process
-            plan, config = self._backend.plan_of(self.spec, self._view)
-            process = await self._backend.launching.start(plan, config)
-            self.ready = await process.ready(_READY_TIMEOUT_S)
-            self._process = process
-        self.spares.refill_soon()
-        return process
-
-    async def _make_spare(self) -> ForkBox:
-        if self._process is None or not self._process.is_alive():
-            raise TemplateFailed("the template is not running")
-        box = await self._backend.make_box(self._process, self.spec.limits, BoxRequest(), spare=True)
-        await box.ready()
-        return await begin(box, self.spec)
-
-    async def _make_vessel(self) -> ForkBox:
-        if self._process is None or not self._process.is_alive():
-            raise TemplateFailed("the template is not running")
-        request = BoxRequest(forkable=True, vessel=True)
-        box = await self._backend.make_box(self._process, self.spec.limits, request, spare=False)
-        await box.ready()
-        await self._backend.livefork.park(box)
-        return box
-
-    @property
-    def process(self) -> TemplateProcess | None:
-        """The living process, if there is one."""
-        return self._process if self._process is not None and self._process.is_alive() else None
-
-    async def close(self) -> None:
-        """End the spares and the process."""
-        await self.spares.close()
-        await self.vessels.close()
-        if self._process is not None:
-            self._process.kill("the backend was closed")
-        self._hold.close()
 
 
 class ForkBackend:
@@ -152,6 +66,7 @@ class ForkBackend:
         self.run = reaper.Run.begin(self.settings.run_dir)
         self.images = Store(Path(self.settings.images or f"{self.settings.run_dir}/hotbed-images-{os.getuid()}"))
         self.builder = Builder(self.launching.supervise, self.images)
+        self.layers = Layers(Frost(None, self.run.name))
         self._groups: Groups | None = None
         self._layout = cgroups.Layout(kind="none")
         self._templates: dict[TemplateSpec, ForkTemplate] = {}
@@ -174,6 +89,7 @@ class ForkBackend:
         await self._groups.fill()
         self._report = probe.report(self._layout)
         self.solos = {"memory", "pids"} <= set(self._layout.controllers)  # else an agent must look after its memory
+        self.layers = Layers(Frost(freezer.find(self._layout), self.run.name))
 
     async def close(self) -> None:
         """End every template and sandbox."""
@@ -187,6 +103,7 @@ class ForkBackend:
             await template.close()
         self._pinner.close()
         self.livefork.close()
+        self.layers.close()
         loop = asyncio.get_running_loop()
         await loop.run_in_executor(None, self.launching.close)
         if self._groups is not None:
@@ -225,6 +142,8 @@ class ForkBackend:
             "warm_hits": self._forks["warm"],
             "snapshots": len(self.livefork),
             "snapshot_bytes": self.livefork.size,
+            "layers": len(self.layers),
+            "layer_bytes": self.layers.size,
             **(self._groups.stats() if self._groups is not None else {}),
         }
 
@@ -238,17 +157,25 @@ class ForkBackend:
 
     async def make_box(self, process: TemplateProcess, limits: Limits, request: BoxRequest, *, spare: bool) -> ForkBox:
         """Ask a template for one sandbox."""
+        slot = await self._take_slot(limits)
+        about: dict[str, Any] = {"spare": spare, "layer": request.forkable}
+        ground: tuple[int, ...] = ()
+        if isinstance(request.layer, LayerFiles):
+            about["depth"], ground = request.layer.depth, (self._ground(request.layer, slot),)
         ours, theirs = socket.socketpair()
-        try:
-            slot = await self._take_slot(limits)
-        except BaseException:
-            ours.close()
-            theirs.close()
-            raise
         number = next(self._numbers)
         box = ForkBox(number, ours, process, limits=limits, slot=slot, pinner=self._pinner, request=request)
-        self._spawn(process, box, limits, theirs.detach(), spare=spare, layer=request.forkable)
+        self._spawn(process, box, limits, theirs.detach(), *ground, **about)
         return box
+
+    def _ground(self, layer: LayerFiles, slot: Slot | None) -> int:
+        """What a sandbox is to stand on; its slot is given back if it cannot."""
+        try:
+            return layer.descriptor()
+        except SandboxGone:
+            if slot is not None and self._groups is not None:
+                self._groups.give_back(slot)
+            raise
 
     async def make_solo(self, process: TemplateProcess, limits: Limits, request: BoxRequest, solo: Solo) -> SoloBox:
         """Ask a template for one sandbox that is a program."""
@@ -283,7 +210,8 @@ class ForkBackend:
             **about,
         }
         fds = (channel, *procs, *events, *more)
-        process.spawn(Spawn(id=box.id, header=header, fds=fds, on_end=lambda ended: self._on_end(box, ended)))
+        on_end = partial(self._on_end, box)
+        process.spawn(Spawn(id=box.id, header=header, fds=fds, on_end=on_end, grounded="depth" in about))
 
     def _fill_groups(self) -> None:
         if self._groups is not None:
@@ -292,6 +220,7 @@ class ForkBackend:
     def _on_end(self, box: ForkBox | SoloBox, ended: Ended) -> None:
         box.on_process_end(ended)
         self._boxes.pop(box.id, None)
+        self.layers.forget(box)
         if box.slot is not None and self._groups is not None:
             self._groups.give_back(box.slot)
 

@@ -70,7 +70,7 @@ def discover() -> Layout:
         return _discover_v2(v2)
     found, missing = {}, {}
     for name in CONTROLLERS:
-        problem = _trial(v1[name]) if name in v1 else "not mounted"
+        problem = trial(v1[name]) if name in v1 else "not mounted"
         if problem:
             missing[name] = problem
         else:
@@ -81,7 +81,7 @@ def discover() -> Layout:
 
 
 def _discover_v2(own: Path) -> Layout:
-    problem = _trial(own)
+    problem = trial(own)
     if problem:
         return Layout(kind="none", missing=dict.fromkeys(CONTROLLERS, problem))
     available = _available(own)
@@ -99,7 +99,7 @@ def _available(directory: Path) -> list[str]:
         return []
 
 
-def _trial(directory: Path) -> str | None:
+def trial(directory: Path) -> str | None:
     """Why no group can be made and entered below this directory; None if it can."""
     probe = directory / f"hotbed-probe-{os.getpid()}"
     try:

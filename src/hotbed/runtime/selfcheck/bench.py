@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from hotbed.runtime.backends.fork import ForkBackend, ForkTemplate
+from hotbed.runtime.backends.fork import ForkBackend
+from hotbed.runtime.backends.fork_template import ForkTemplate
 from hotbed.runtime.base import BoxRequest, ExecOutcome, ExecRequest, Limits, TemplateSpec
 from hotbed.runtime.sandboxes import ForkBox
 

@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any
 
 from hotbed.errors import InvalidRequest, NotFound, NotSupported, SandboxGone
-from hotbed.node import replays
+from hotbed.node import live, replays
 from hotbed.node.ledger.usage import NOTHING, totals
 from hotbed.node.node import Node
 from hotbed.node.sessions import Session
@@ -23,6 +23,7 @@ from hotbed.server.tenancy import own_lease, own_template
 from hotbed.wire import collimate
 from hotbed.wire.checks import require
 from hotbed.wire.collimate import SANDBOX
+from hotbed.wire.live import ForkSandbox
 from hotbed.wire.routes import Route
 from hotbed.wire.tunnels import TTL_LIMIT_S
 
@@ -64,23 +65,28 @@ async def delete(node: Node, call: Call) -> dict[str, Any]:
 
 
 async def fork(node: Node, call: Call) -> dict[str, Any]:
-    """Refused: the pools of this node fork environments, its plain sandboxes cannot be forked yet."""
-    find(node, call)
+    """Into `count` children, or none."""
+    session = find(node, call)
     body = call.body
     count, labels = body.get("count", 1), body.get("labels")
     most = call.tenant.tier.fork if call.tenant is not None else FORK_LIMIT
     require(isinstance(count, int) and not isinstance(count, bool) and count >= 1, "count must be at least 1")
+    assert isinstance(count, int)
     require(count <= most, f"count is {count}, and at most {most} children may be forked at once")
     require(labels is None or (isinstance(labels, list) and len(labels) == count), "labels must have one per child")
-    raise NotSupported(
-        "this node cannot fork a running sandbox", hint="create siblings from a template; pools fork environments"
-    )
+    texts = tuple(str(label) for label in labels) if labels is not None else None
+    made = await live.fork(node, session, ForkSandbox(count=count, labels=texts))
+    return collimate.sandbox_forked(made)
 
 
 async def suspend(node: Node, call: Call) -> dict[str, Any]:
-    """Refused."""
-    find(node, call)
-    raise NotSupported("this node cannot suspend or resume a sandbox", hint="an idle one takes about 2 MiB: keep it")
+    """Hold it still."""
+    return collimate.sandbox_state(await live.suspend(node, find(node, call)))
+
+
+async def resume(node: Node, call: Call) -> dict[str, Any]:
+    """Let it go on."""
+    return collimate.sandbox_state(await live.resume(node, find(node, call)))
 
 
 async def connect_url(node: Node, call: Call) -> dict[str, Any]:
@@ -135,7 +141,7 @@ HANDLERS: tuple[tuple[Route, Handler, bool], ...] = (
     (route("POST", "/v1/sandboxes/{id}/exec"), run_in_sandbox, True),
     (route("POST", "/v1/sandboxes/{id}/fork"), fork, False),
     (route("POST", "/v1/sandboxes/{id}/suspend"), suspend, False),
-    (route("POST", "/v1/sandboxes/{id}/resume"), suspend, False),
+    (route("POST", "/v1/sandboxes/{id}/resume"), resume, False),
     (route("POST", "/v1/sandboxes/{id}/connect-url"), connect_url, False),
     (route("GET", "/v1/usage"), usage, False),
 )

@@ -15,7 +15,8 @@ from pathlib import Path
 import pytest
 
 from hotbed.errors import AtCapacity, SandboxGone, TemplateFailed
-from hotbed.runtime.backends.fork import ForkBackend, ForkSettings, ForkTemplate
+from hotbed.runtime.backends.fork import ForkBackend, ForkSettings
+from hotbed.runtime.backends.fork_template import ForkTemplate
 from hotbed.runtime.base import BoxRequest, ExecRequest, Limits, TemplateSpec
 from hotbed.runtime.linux import cgroups
 from hotbed.runtime.selfcheck.bench import below

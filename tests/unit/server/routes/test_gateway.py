@@ -32,13 +32,10 @@ def test_a_sandbox_from_creation_to_deletion(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("verb", "body", "status"),
     [
-        ("fork", {"count": 2, "labels": ["a", "b"]}, 501),
         ("fork", {"count": 3}, 400),
         ("fork", {"count": 0}, 400),
         ("fork", {"count": True}, 400),
         ("fork", {"count": 2, "labels": ["a"]}, 400),
-        ("suspend", {}, 501),
-        ("resume", {}, 501),
         ("connect-url", {"port": 80, "protocol": "cdp"}, 501),
         ("connect-url", {"port": 0}, 400),
     ],

@@ -1,0 +1,120 @@
+"""One template of the fork backend: its process, started when it is needed, and what is parked of it."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from hotbed.errors import TemplateFailed
+from hotbed.runtime import digests
+from hotbed.runtime.base import BoxRequest, Limits, TemplateSpec
+from hotbed.runtime.images.store import Hold
+from hotbed.runtime.layers import LayerFiles
+from hotbed.runtime.planning import View
+from hotbed.runtime.sandboxes import ForkBox
+from hotbed.runtime.solo import SoloBox
+from hotbed.runtime.spares import Spares
+from hotbed.runtime.starting import begin
+from hotbed.runtime.templates import TemplateProcess
+
+if TYPE_CHECKING:
+    from hotbed.runtime.backends.fork import ForkBackend
+
+_READY_TIMEOUT_S = 60.0
+
+
+class ForkTemplate:
+    """One spec, its living process if it has one, and its spares."""
+
+    def __init__(self, spec: TemplateSpec, backend: ForkBackend, view: View, hold: Hold) -> None:
+        self.spec = spec
+        self.digest = digests.of_spec(spec)
+        self._backend = backend
+        self._view = view
+        self._hold = hold
+        self.solos = backend.solos
+        self._process: TemplateProcess | None = None
+        self._starting = asyncio.Lock()
+        self.spares = Spares(backend.settings.spares if spec.parks else 0, self._make_spare)
+        self.vessels = Spares(backend.settings.vessels, self._make_vessel)  # from the first copy on
+        self.ready: Mapping[str, Any] = {}
+
+    async def fork(self, request: BoxRequest) -> ForkBox | SoloBox:
+        """A new sandbox: a parked one if it fits, else a fork, which may still be on its way when this returns."""
+        limits = request.limits or self.spec.limits
+        parked = self._take_parked(request, limits)
+        if parked is not None:
+            return parked
+        process = self._process
+        if isinstance(request.layer, LayerFiles):
+            process = request.layer.home
+        elif process is None or not process.is_alive():
+            process = await self.start()
+        self._backend.count(warm=False)
+        if request.solo is not None:
+            return await self._backend.make_solo(process, limits, request, request.solo)
+        box = await self._backend.make_box(process, limits, request, spare=False)
+        self.spares.wait_for(box.birth)
+        return await begin(box, self.spec)
+
+    def _take_parked(self, request: BoxRequest, limits: Limits) -> ForkBox | None:
+        """A spare or a vessel, if the request can be served with one and one is there."""
+        began = time.monotonic_ns()
+        if limits != self.spec.limits:
+            return None
+        if request.vessel:
+            parked = self.vessels.take()
+        elif not request.use_spare or request.forkable or request.layer is not None or request.hostname != "sandbox":
+            return None
+        else:
+            parked = self.spares.take()
+            if parked is not None:
+                parked.request = request
+                parked.fork_time_ms = max(0.001, (time.monotonic_ns() - began) / 1e6)
+        if parked is not None:
+            parked.warm_hit = True
+            self._backend.count(warm=True)
+        return parked
+
+    async def start(self) -> TemplateProcess:
+        """The living process, started if there is none. Raises `TemplateFailed`, `IsolationUnavailable`."""
+        async with self._starting:
+            if self._process is not None and self._process.is_alive():
+                return self._process
+            plan, config = self._backend.plan_of(self.spec, self._view)
+            process = await self._backend.launching.start(plan, config)
+            self.ready = await process.ready(_READY_TIMEOUT_S)
+            self._process = process
+        self.spares.refill_soon()
+        return process
+
+    async def _make_spare(self) -> ForkBox:
+        if self._process is None or not self._process.is_alive():
+            raise TemplateFailed("the template is not running")
+        box = await self._backend.make_box(self._process, self.spec.limits, BoxRequest(), spare=True)
+        await box.ready()
+        return await begin(box, self.spec)
+
+    async def _make_vessel(self) -> ForkBox:
+        if self._process is None or not self._process.is_alive():
+            raise TemplateFailed("the template is not running")
+        request = BoxRequest(forkable=True, vessel=True)
+        box = await self._backend.make_box(self._process, self.spec.limits, request, spare=False)
+        await box.ready()
+        await self._backend.livefork.park(box)
+        return box
+
+    @property
+    def process(self) -> TemplateProcess | None:
+        """The living process, if there is one."""
+        return self._process if self._process is not None and self._process.is_alive() else None
+
+    async def close(self) -> None:
+        """End the spares and the process."""
+        await self.spares.close()
+        await self.vessels.close()
+        if self._process is not None:
+            self._process.kill("the backend was closed")
+        self._hold.close()

@@ -1,0 +1,45 @@
+"""A template and what is parked of it. Its process is exercised by test_fork.py and tests/conformance."""
+
+from __future__ import annotations
+
+import asyncio
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from hotbed.runtime.backends.fork_template import ForkTemplate
+from hotbed.runtime.base import BoxRequest, Limits, TemplateSpec
+
+ANY: Any = SimpleNamespace()
+SPEC = TemplateSpec(name="python", programs=())
+
+
+@pytest.mark.parametrize(
+    ("request_", "served"),
+    [
+        (BoxRequest(), True),
+        (BoxRequest(use_spare=False), False),
+        (BoxRequest(hostname="other"), False),
+        (BoxRequest(limits=Limits(pids=7)), False),
+        (BoxRequest(forkable=True), False),
+        (BoxRequest(layer=ANY), False),
+    ],
+)
+def test_a_spare_serves_what_it_is_like(request_: BoxRequest, served: bool) -> None:
+    """What asks for anything else is forked for itself."""
+
+    async def scenario() -> None:
+        counted: list[bool] = []
+        spare: Any = SimpleNamespace(request=None, warm_hit=False, fork_time_ms=0.0)
+        settings = SimpleNamespace(spares=1, vessels=1)
+        backend: Any = SimpleNamespace(settings=settings, solos=True, count=lambda *, warm: counted.append(warm))
+        view: Any = None
+        template = ForkTemplate(SPEC, backend, view, view)
+        template.spares.take = lambda: spare  # type: ignore[method-assign]  # no process here
+
+        found = template._take_parked(request_, request_.limits or SPEC.limits)
+
+        assert (found is spare, spare.warm_hit, counted) == (served, served, [True] if served else [])
+
+    asyncio.run(scenario())
