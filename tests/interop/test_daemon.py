@@ -88,7 +88,7 @@ def test_what_cannot_be_done_is_refused_with_the_wires_codes(published: Publishe
         + """
 assert refused(lambda: client.exec_once("nope", code="1"))[:2] == (404, "no_template")
 assert refused(lambda: client._request("POST", "/v1/exec", {"code": "1"}))[:2] == (400, "template_id_required")
-assert refused(lambda: client.exec_once("python", code="1", egress={"mode": "open"}))[:2] == (400, "bad_request")
+assert refused(lambda: client.exec_once("python", code="1", egress={"mode": "closed"}))[:2] == (400, "bad_request")
 assert client.exec_once("python", code="1", egress={"mode": "none"})["exit_code"] == 0
 assert refused(lambda: client._request("GET", "/v1/nope"))[:2] == (404, "not_found")
 assert refused(lambda: client.session_exec("sess_../../x", code="1"))[0] == 404

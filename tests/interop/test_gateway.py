@@ -79,7 +79,7 @@ for call in (lambda: client.expect_width("python", 3), lambda: client.release_te
              lambda: client.delete_template("python")):
     status, code, text = refused(call)
     assert (status, code) == (403, "forbidden") and "catalog" in text
-assert refused(lambda: client.create_sandbox("python", egress={"allow": ["x"]}))[:2] == (400, "bad_request")
+assert refused(lambda: client.create_sandbox("python", egress={"allow": ["x y"]}))[:2] == (400, "bad_request")
 assert refused(lambda: client.create_sandbox("python", secret_refs=["s"]))[:2] == (400, "bad_request")
 assert refused(lambda: client.create_sandbox("nope"))[:2] == (404, "not_found")
 """,

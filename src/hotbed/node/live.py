@@ -89,9 +89,11 @@ async def _fork_all(
 ) -> list[HeldBox]:
     """All of them, born; or none."""
     held: list[HeldBox] = []
+    egress = node.egress.inherited(session.held.box)
     try:
         for plan in plans:
-            held.append(await node.fork(session.template, replace(plan, layer=layer), lease, patient=False))
+            plan = replace(plan, layer=layer, egress=egress)
+            held.append(await node.fork(session.template, plan, lease, patient=False))
         await asyncio.gather(*(one.box.ready() for one in held))
     except BaseException:
         for one in held:

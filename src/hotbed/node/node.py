@@ -21,6 +21,7 @@ from hotbed.node import plans, records, seeding
 from hotbed.node.bakes.bakes import Bakes
 from hotbed.node.capacity import usable_cores
 from hotbed.node.counters import counted
+from hotbed.node.egress import Egress
 from hotbed.node.grading.groups import Graders
 from hotbed.node.held import HeldBox
 from hotbed.node.housekeeping import Housekeeping
@@ -78,7 +79,9 @@ class Node:
         self.housekeeping = Housekeeping(self)
         self.waits = Waits()
         self.admission = policy.admission()
+        self.egress = Egress(policy.egress, backend, self.templates, note=self.note)
         self.pools = Pools(policy.pools, backend, self.templates, nursery=self.nursery, fork=self.fork)
+        self.pools.egress = self.egress.policy
         self.snapshots = Snapshots(SnapshotSettings(ttl_s=policy.ttl_s), backend=backend, nursery=self.nursery)
         self.graders = Graders(
             templates=self.templates,
@@ -160,7 +163,7 @@ class Node:
                 lease.check()
             if wait is not None:
                 wait.enter("fork")
-            box = await template.fork(request)
+            box = self.egress.follow(await template.fork(request), request, template, lease)
         except BaseException:  # a cancelled fork must give its turn back too
             turn.release()
             raise
@@ -188,7 +191,8 @@ class Node:
         plans.check_isolation(self.isolation, request.min_isolation)
         request = seeding.completed(request)
         seed = plans.seed_of(request)
-        box_plan = plans.box_plan(self.templates.spec(request.template), request)
+        egress = self.egress.policy(request.egress, request.template, lease)
+        box_plan = plans.box_plan(self.templates.spec(request.template), request, egress)
         template = await self.templates.plain(request.template)
         box_plan, template = self.snapshots.begin_with(request.snapshot, template, box_plan, lease)
         with self.waits.begin(lease) as wait:
@@ -224,6 +228,7 @@ class Node:
             **about,
         )
         self.sessions.add(session)
+        self.egress.name(held.box, sandbox_id=session.id)
         self.nursery.start(self._watch(session), name=f"watch-{session.id}")
         return session
 
@@ -244,6 +249,7 @@ class Node:
             box=session.held.box,
             template=session.template,
             seed=request.seed or session.seed,
+            egress=await self.egress.tally(session.held.box),
             total_ms=(time.perf_counter() - begun) * 1e3,
         )
         entry = records.of_exec(request, answer, sandbox_id=session.id, label=session.label, at=time.time())

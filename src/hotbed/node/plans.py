@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
+from hotbed.egress.policy import Policy as EgressPolicy
 from hotbed.errors import IsolationUnavailable
 from hotbed.node.seeding import level_of
 from hotbed.node.templates import limits_of
@@ -26,7 +28,9 @@ def check_isolation(offered: str, wanted: str | None) -> None:
         )
 
 
-def box_plan(spec: TemplateSpec, request: CreateSandbox | RolloutRequest) -> BoxRequest:
+def box_plan(
+    spec: TemplateSpec, request: CreateSandbox | RolloutRequest, egress: EgressPolicy | None = None
+) -> BoxRequest:
     """What to fork. The request has been completed (see `seeding`)."""
     seed, level = _pinned(request)
     return BoxRequest(
@@ -34,6 +38,7 @@ def box_plan(spec: TemplateSpec, request: CreateSandbox | RolloutRequest) -> Box
         seed=seed,
         determinism=level,
         use_spare=seed is None or (isinstance(request, ExecRequest) and _suits_spare(request)),
+        egress=egress,
     )
 
 
@@ -86,7 +91,14 @@ def program_of(request: ExecRequest) -> tuple[Kind, bytes]:
 
 
 def response(
-    outcome: ExecOutcome, *, exec_id: str, box: Box, template: Template, seed: str, total_ms: float
+    outcome: ExecOutcome,
+    *,
+    exec_id: str,
+    box: Box,
+    template: Template,
+    seed: str,
+    total_ms: float,
+    egress: Mapping[str, Any] | None = None,
 ) -> ExecResponse:
     """The answer to an exec."""
     return ExecResponse(
@@ -109,6 +121,7 @@ def response(
         template=template.spec.name,
         template_digest=template.digest,
         steps=outcome.steps,
+        egress=egress,
     )
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
+from hotbed.node.egress import EgressSettings
 from hotbed.node.pools import PoolSettings
 from hotbed.node.scheduler import Admission
 
@@ -27,6 +28,7 @@ class Policy:
     boltz_slots: int = 0
     images_mib: int = 32_768
     registries: tuple[str, ...] = REGISTRIES
+    egress: EgressSettings = field(default_factory=EgressSettings)
 
     def admission(self) -> Admission:
         """What hands out its turns."""

@@ -19,7 +19,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from hotbed.errors import NotFound, PoolClosed, TemplateFailed, Unauthorized
+from hotbed.egress.policy import Policy as EgressPolicy
+from hotbed.errors import InvalidRequest, NotFound, PoolClosed, TemplateFailed, Unauthorized
 from hotbed.node import plans
 from hotbed.node.env_dirs import EnvDirs
 from hotbed.node.held import HeldBox
@@ -42,6 +43,12 @@ REMEMBERED = 1024
 log = logging.getLogger(__name__)
 
 Fork = Callable[[Template, BoxRequest, Lease | None], Awaitable[HeldBox]]
+ReadEgress = Callable[[object, str, Lease | None], EgressPolicy | None]  # of what was asked, and the template's name
+
+
+def no_network(given: object, template: str, lease: Lease | None) -> EgressPolicy | None:
+    """What pools get where nobody reads policies."""
+    return None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,6 +75,7 @@ class Pools:
         self._templates = templates
         self._nursery = nursery
         self._fork = fork
+        self.egress: ReadEgress = no_network
         self._requirements = Requirements(settings.home / "requirements")
         self._live: dict[str, Pool] = {}
         self._ended: dict[str, str] = {}  # whose each was
@@ -148,8 +156,15 @@ class Pools:
             log.warning("event=preload_failed template=%s message=%r", base.name, error.message)
             return await self._backend.template(derive(env.without_modules()))
 
+    def _box(self, template: Template, request: CreatePool, lease: Lease | None) -> BoxRequest:
+        policy = self.egress(request.egress, request.template, lease)
+        if policy is not None and request.mode == "boltz":
+            raise InvalidRequest("environments of a boltz pool have no network", hint='use mode="default"')
+        forkable = request.mode == "default"
+        return BoxRequest(limits=template.spec.limits, forkable=forkable, use_spare=False, egress=policy)
+
     async def _filled(self, template: Template, request: CreatePool, lease: Lease | None, slots: int | None) -> Pool:
-        box = BoxRequest(limits=template.spec.limits, forkable=request.mode == "default", use_spare=False)
+        box = self._box(template, request, lease)
         pool = Pool(
             request=request,
             template=template,

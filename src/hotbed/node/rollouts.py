@@ -24,13 +24,17 @@ async def run_rollout(
     plans.check_isolation(node.isolation, request.min_isolation)
     request = seeding.completed(request)
     seed = plans.seed_of(request)
-    box_plan = plans.box_plan(node.templates.spec(request.template), request)
+    egress = node.egress.policy(request.egress, request.template, lease)
+    box_plan = plans.box_plan(node.templates.spec(request.template), request, egress)
     exec_plan = plans.exec_plan(request, last=True)
     template = await node.templates.plain(request.template)
+    name = f"rollout_{secrets.token_hex(8)}"
     with node.working(), node.waits.begin(lease) as wait:
         held = await node.fork(template, box_plan, lease, wait=wait)
+        node.egress.name(held.box, rollout_id=name)
         try:
             outcome = await held.box.exec(exec_plan, on_output)
+            tally = await node.egress.tally(held.box)
             wait.forked(held.box.fork_time_ms, plans.exec_ms(outcome))
         finally:
             held.discard("rollout_done")
@@ -38,7 +42,8 @@ async def run_rollout(
     node.count(exec_plan, outcome)
     node.stats.fork_ms.add(held.box.fork_time_ms)
     node.stats.rollout_ms.add(total_ms)
-    name = f"rollout_{secrets.token_hex(8)}"
-    answer = plans.response(outcome, exec_id=name, box=held.box, template=template, seed=seed, total_ms=total_ms)
+    answer = plans.response(
+        outcome, exec_id=name, box=held.box, template=template, seed=seed, total_ms=total_ms, egress=tally
+    )
     node.note(records.of_rollout(request, answer, at=time.time()), lease)
     return answer

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
+from typing import Any
 
 from hotbed.errors import AtCapacity, Error, InvalidRequest, NotSupported, UnknownTemplate
 from hotbed.runtime.base import Backend, Limits, Template, TemplateSpec
@@ -33,6 +34,17 @@ DESCRIPTIONS = {
 }
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TemplateNetwork:
+    """What of a template is about networks, and none of its spec's business: nothing in it is made differently."""
+
+    allowed: bool = True
+    egress: Mapping[str, Any] | None = None
+
+
+ANY_NETWORK = TemplateNetwork()
+
+
 class Templates:
     """Name to spec to warm template."""
 
@@ -43,6 +55,7 @@ class Templates:
         self.built_in = frozenset(self._specs)
         self._plain: dict[str, TemplateSpec] = {}
         self.widths: dict[str, int] = {}  # how many its users expect to have at once; a note, forks need no spares
+        self._networks: dict[str, TemplateNetwork] = {}
         self._digests: dict[str, str] = {}
         self._errors: dict[str, str] = {}
 
@@ -83,11 +96,13 @@ class Templates:
         """Register a template and warm it. The same name twice must mean the same thing."""
         spec = spec_of(request)
         known = self._specs.get(spec.name)
-        if known is not None and known != spec:
+        network = TemplateNetwork(allowed=request.network, egress=request.egress)
+        if known is not None and (known != spec or self.network(spec.name) != network):
             raise InvalidRequest(f"template {spec.name!r} exists with other content", hint="choose another name")
         if known is None and self._own() >= self._limit:
             raise AtCapacity(f"this node keeps {self._limit} templates", hint="raise max_templates")
         self._specs[spec.name] = spec
+        self._networks[spec.name] = network
         try:
             await self.plain(spec.name)
         except Error:
@@ -103,6 +118,7 @@ class Templates:
             raise NotSupported(f"template {name!r} is built in", hint="only what was created can be deleted")
         del self._specs[name]
         plain = self._plain.pop(name, None)
+        self._networks.pop(name, None)
         self._digests.pop(name, None)
         self._errors.pop(name, None)
         self.widths.pop(name, None)
@@ -133,6 +149,10 @@ class Templates:
         """Keep a template that was baked. It is warmed by its first use, if it is not warm already."""
         self._specs[spec.name] = spec
         self._plain.pop(spec.name, None)
+
+    def network(self, name: str) -> TemplateNetwork:
+        """Whether sandboxes of a template may have a network, and the policy of those that bring none."""
+        return self._networks.get(name, ANY_NETWORK)
 
     def row(self, name: str) -> TemplateRow:
         """A template as listed."""

@@ -14,6 +14,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal, Protocol
 
+from hotbed.egress.policy import Policy
 from hotbed.errors import InvalidRequest
 from hotbed.runtime.layering import Layer
 from hotbed.runtime.running import OnStart
@@ -130,6 +131,7 @@ class BoxRequest:
     A `forkable` one can be copied while an environment runs in it; a `vessel` is one that a copy will be put into. A
     `solo` one is half as large: there is no agent, nothing can be asked of it but its end, and the box is a `Program`.
     With a `layer` it starts with the files that another sandbox had.
+    Without `egress` it has no network at all.
     """
 
     limits: Limits | None = None
@@ -142,6 +144,7 @@ class BoxRequest:
     vessel: bool = False
     solo: Solo | None = None
     layer: Layer | None = None
+    egress: Policy | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

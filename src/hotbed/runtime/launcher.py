@@ -132,7 +132,7 @@ class Launcher:
 
 
 def _become_supervisor(control: int, over: str) -> NoReturn:
-    """In a fork of the launcher: serve seeded rollouts or live forks, and hold nothing of the launcher's."""
+    """In a fork of the launcher: serve seeded rollouts, live forks or egress, and hold nothing of the launcher's."""
     try:
         os.dup2(control, _SUPERVISED)
         kernel.close_from(_SUPERVISED + 1)
@@ -146,6 +146,10 @@ def _serve(over: str) -> Callable[[socket.socket], NoReturn]:
         from hotbed.runtime.images import mason  # here, as a node that builds no image need not load it
 
         return mason.run
+    if over == "egress":
+        from hotbed.runtime.egress import broker  # an event loop and much else: nothing for the launcher itself
+
+        return broker.run
     return keeper.run if over == "livefork" else supervisor.run
 
 

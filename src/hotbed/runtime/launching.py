@@ -77,8 +77,9 @@ class Launching:
         return process
 
     async def supervise(self, over: str = "replay") -> socket.socket:
-        """The node's end of a channel to a new supervisor, of `hotbed.runtime.replay` or `.livefork`."""
-        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        """The node's end of a channel to a new supervisor, of `hotbed.runtime.replay`, `.livefork` or `.egress`."""
+        kind = socket.SOCK_STREAM if over == "egress" else socket.SOCK_SEQPACKET
+        ours, theirs = socket.socketpair(socket.AF_UNIX, kind)
         with theirs:
             try:
                 await self._send(json.dumps({"op": "supervise", "over": over}).encode(), theirs.fileno())

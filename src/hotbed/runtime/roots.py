@@ -46,7 +46,7 @@ ETC_TEXTS = {
     "hosts": "127.0.0.1\tlocalhost sandbox\n::1\tlocalhost ip6-localhost ip6-loopback\n",
     "hostname": "sandbox\n",
     "nsswitch.conf": "passwd: files\ngroup: files\nhosts: files dns\nservices: files\nprotocols: files\n",
-    "resolv.conf": "",
+    "resolv.conf": "nameserver 127.0.0.1\n",  # nobody, or the egress broker
     "shells": "/bin/sh\n/bin/bash\n",
     "fstab": "",
     "machine-id": _MACHINE_ID + "\n",

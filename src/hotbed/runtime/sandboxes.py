@@ -12,7 +12,7 @@ import itertools
 import socket
 import time
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Any
 
 from hotbed.errors import SandboxFailed, SandboxGone
 from hotbed.guest.frames import Header
@@ -20,6 +20,7 @@ from hotbed.runtime import answers, execs
 from hotbed.runtime.base import BoxRequest, Determinism, ExecOutcome, ExecRequest, Limits, OnOutput
 from hotbed.runtime.boxfiles import BoxFiles
 from hotbed.runtime.conversations import Answer, Conversation, end_of
+from hotbed.runtime.egress.outlets import Home, Outlet
 from hotbed.runtime.groups import Slot, run_delay_s
 from hotbed.runtime.link import close_all
 from hotbed.runtime.programs import RunningProgram
@@ -35,18 +36,11 @@ _LEAVE_S = 0.05  # for an agent that has given its last answer to end by itself
 _BODY_SLACK = 1 << 20
 
 
-class Home(Protocol):
-    """What a sandbox needs of the template it came from."""
-
-    def kill_box(self, box_id: int) -> None:
-        """Kill its pid 1."""
-        ...
-
-
 class ForkBox(BoxFiles):
     """A sandbox until it ends. Made by `backends/fork.py`, before its process is born."""
 
     isolation = "fork"
+    outlet: Outlet | None = None  # its way out, if it was given one
 
     def __init__(
         self,
@@ -67,7 +61,7 @@ class ForkBox(BoxFiles):
         self.asked_ns = time.monotonic_ns()
         self.slot = slot
         self.usage: Ended | None = None
-        self._home = home
+        self.home = home
         self._pinner = pinner
         self.request = request or BoxRequest()
         self._programs = itertools.count()
@@ -78,11 +72,6 @@ class ForkBox(BoxFiles):
         self._gone: asyncio.Future[str] = self._loop.create_future()
         limit, whose = 2 * limits.output_bytes + _BODY_SLACK, f"sandbox {number}"
         self.talk = Conversation(whose, sock, body_limit=limit, on_notice=self._on_notice, on_end=self._on_talk_end)
-
-    @property
-    def home(self) -> Home:
-        """The template's process that it was forked from."""
-        return self._home
 
     def is_alive(self) -> bool:
         """Whether it can still be asked for anything."""
@@ -248,6 +237,8 @@ class ForkBox(BoxFiles):
     def on_process_end(self, ended: Ended) -> None:
         """Its template has reaped it, or has itself ended. Called once."""
         self.usage = ended
+        if self.outlet is not None:
+            self.outlet.close()
         self.talk.hear_out()
         self._was_out_of_memory = self.slot is not None and self.slot.was_out_of_memory()
         if ended.status is None and not self.birth.done() and self.talk.is_open():
@@ -291,6 +282,6 @@ class ForkBox(BoxFiles):
             self.birth.set_exception(self.talk.failure or SandboxGone(reason))
             self.birth.exception()  # retrieved here too, for nobody may be waiting
         if self._leaves:
-            self._loop.call_later(_LEAVE_S, self._home.kill_box, self.id)
+            self._loop.call_later(_LEAVE_S, self.home.kill_box, self.id)
         else:
-            self._home.kill_box(self.id)
+            self.home.kill_box(self.id)

@@ -131,6 +131,22 @@ class TemplateProcess:
         except OSError as error:  # the channel is full for a moment only, and then of what would come first
             raise TemplateFailed(f"the template takes no orders: {error}") from None
 
+    def wire(self, box_id: int, ports: Sequence[int], channel: int) -> None:
+        """Have doors made in a sandbox and sent over a channel, which is closed here. Its fork goes first."""
+        self._flush()
+        message = _encode({"op": "wire", "id": box_id, "ports": list(ports)})
+        try:
+            if self._waiting:
+                raise BlockingIOError
+            if self.is_alive():
+                socket.send_fds(self._control, [message], [channel])
+        except BlockingIOError:
+            self._loop.call_later(0.001, self.wire, box_id, ports, channel)
+            return
+        except OSError as error:
+            self._end(f"its control channel broke: {error}")
+        os.close(channel)
+
     def kill_box(self, box_id: int) -> None:
         """SIGKILL one sandbox's pid 1, and with it everything in it."""
         if box_id in self._boxes and self.is_alive():

@@ -7,17 +7,19 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from hotbed.errors import NodeUnavailable, NotFound, SandboxGone
-from hotbed.sdk import calls
+from hotbed.sdk import calls, egress_calls
 from hotbed.sdk.async_forking import AsyncForkingSandbox
 from hotbed.sdk.async_sandbox_files import AsyncSandboxFiles
 from hotbed.sdk.async_sandbox_talk import AsyncSandboxTalk
 from hotbed.sdk.client import AnyClient
 from hotbed.sdk.connect import alink_of
 from hotbed.sdk.output_lines import OnOutput
-from hotbed.sdk.programs import Determinism, Files, Level, Seed, Text
+from hotbed.sdk.programs import Determinism, EgressPolicy, Files, Level, Seed, Text
 from hotbed.sdk.results import Result
 from hotbed.sdk.sandbox_plan import SandboxPlan, sandbox_request
 from hotbed.sdk.transport import Link
+from hotbed.wire.checks import egress_object
+from hotbed.wire.egress import EgressState
 
 if TYPE_CHECKING:
     import asyncio
@@ -44,6 +46,7 @@ class AsyncSandbox(AsyncSandboxFiles, AsyncSandboxTalk, AsyncForkingSandbox):
         seed: Seed | None = None,
         determinism: Determinism | None = None,
         min_isolation: Level | None = None,
+        egress: EgressPolicy | None = None,
         default_timeout: float = 60.0,
     ) -> None:
         request = sandbox_request(
@@ -57,6 +60,7 @@ class AsyncSandbox(AsyncSandboxFiles, AsyncSandboxTalk, AsyncForkingSandbox):
             seed=seed,
             determinism=determinism,
             min_isolation=min_isolation,
+            egress=egress,
         )
         self._plan = SandboxPlan(request, default_timeout)
         self._client = client
@@ -158,6 +162,11 @@ class AsyncSandbox(AsyncSandboxFiles, AsyncSandboxTalk, AsyncForkingSandbox):
         )
         link = await self._live()
         return await link.asend(calls.exec_in(self._plan.live_id(), request, on_output))
+
+    async def update_egress(self, egress: EgressPolicy) -> EgressState:
+        """Hold it to another network policy from now on; connections that it would not have let go are ended."""
+        link = await self._live()
+        return await link.asend(egress_calls.change_egress(self.id, egress_object(egress)))
 
     async def reset(self) -> None:
         """Throw this fork away and take a pristine one. The id changes."""

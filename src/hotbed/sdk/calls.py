@@ -80,22 +80,24 @@ class Call(Generic[T]):
         return self.method in ("GET", "DELETE") and self.sink is None
 
 
-def _read_as(kind: type[T], body: bytes) -> T:
+def read_as(kind: type[T], body: bytes) -> T:
+    """An answer's body as a wire type."""
     return from_wire(kind, read_json(body))
 
 
-def _plain(route: routes.Route, kind: type[T], *, body: object = None, **segments: str) -> Call[T]:
+def plain(route: routes.Route, kind: type[T], *, body: object = None, **segments: str) -> Call[T]:
+    """A call that asks and answers in JSON."""
     return Call(
         method=route.method,
         target=route.url(**segments),
-        read=partial(_read_as, kind),
+        read=partial(read_as, kind),
         body=json_body(to_wire(body)) if body is not None else b"",
     )
 
 
 def health() -> Call[Health]:
     """Is the node there, and how busy is it."""
-    return _plain(routes.HEALTH, Health)
+    return plain(routes.HEALTH, Health)
 
 
 def capabilities() -> Call[Mapping[str, Any]]:
@@ -112,14 +114,14 @@ def list_sandboxes() -> Call[tuple[SandboxRow, ...]]:
     """Every live sandbox of the caller."""
 
     def read(body: bytes) -> tuple[SandboxRow, ...]:
-        return _read_as(SandboxList, body).sandboxes
+        return read_as(SandboxList, body).sandboxes
 
     return Call(method="GET", target=routes.LIST_SANDBOXES.url(), read=read)
 
 
 def get_sandbox(sandbox_id: str) -> Call[SandboxRow]:
     """One live sandbox."""
-    return _plain(routes.GET_SANDBOX, SandboxRow, id=sandbox_id)
+    return plain(routes.GET_SANDBOX, SandboxRow, id=sandbox_id)
 
 
 def create_sandbox(request: CreateSandbox) -> Call[SandboxCreated]:
@@ -128,7 +130,7 @@ def create_sandbox(request: CreateSandbox) -> Call[SandboxCreated]:
     return Call(
         method=route.method,
         target=route.url(),
-        read=partial(_read_as, SandboxCreated),
+        read=partial(read_as, SandboxCreated),
         body=json_body(to_wire(request)),
         leased=True,
     )
@@ -136,7 +138,7 @@ def create_sandbox(request: CreateSandbox) -> Call[SandboxCreated]:
 
 def delete_sandbox(sandbox_id: str) -> Call[Deleted]:
     """End a sandbox and everything in it."""
-    return _plain(routes.DELETE_SANDBOX, Deleted, id=sandbox_id)
+    return plain(routes.DELETE_SANDBOX, Deleted, id=sandbox_id)
 
 
 def exec_in(sandbox_id: str, request: ExecRequest, on_output: OnOutput | None = None) -> Call[Result]:
@@ -185,22 +187,22 @@ def list_rollouts(*, limit: int, before: int | None, where: Mapping[str, str]) -
     """A page of the ledger, newest first."""
     query = {"limit": limit, **({"before": before} if before is not None else {}), **where}
     target = f"{routes.LIST_ROLLOUTS.url()}?{urlencode(query)}"
-    return Call(method="GET", target=target, read=partial(_read_as, RolloutList))
+    return Call(method="GET", target=target, read=partial(read_as, RolloutList))
 
 
 def show_rollout(rollout_id: str) -> Call[RolloutDetail]:
     """One line of the ledger, whole."""
-    return _plain(routes.SHOW_ROLLOUT, RolloutDetail, id=rollout_id)
+    return plain(routes.SHOW_ROLLOUT, RolloutDetail, id=rollout_id)
 
 
 def replay(rollout_id: str, *, timeout_s: float) -> Call[ReplayReport]:
     """Run one again and compare."""
-    return replace(_plain(routes.REPLAY, ReplayReport, id=rollout_id), timeout_s=timeout_s, leased=True)
+    return replace(plain(routes.REPLAY, ReplayReport, id=rollout_id), timeout_s=timeout_s, leased=True)
 
 
 def replay_group(group_id: str, *, timeout_s: float) -> Call[GroupReplay]:
     """Run a group again and compare."""
-    return replace(_plain(routes.REPLAY_GROUP, GroupReplay, id=group_id), timeout_s=timeout_s, leased=True)
+    return replace(plain(routes.REPLAY_GROUP, GroupReplay, id=group_id), timeout_s=timeout_s, leased=True)
 
 
 def grade(request: GradeRequest, on_progress: OnProgress | None = None) -> Call[list[GradeResult]]:
@@ -230,7 +232,7 @@ def put_file(
     return Call(
         method=routes.PUT_FILE.method,
         target=f"{routes.PUT_FILE.url(id=sandbox_id)}?{_query(path)}&mode={mode:o}&parents=1",
-        read=partial(_read_as, FileWritten),
+        read=partial(read_as, FileWritten),
         upload=data,
         upload_length=length,
         sandbox_id=sandbox_id,
@@ -253,7 +255,7 @@ def put_tree(sandbox_id: str, path: str, tar: Iterator[bytes]) -> Call[TreeWritt
     return Call(
         method=routes.PUT_TREE.method,
         target=f"{routes.PUT_TREE.url(id=sandbox_id)}?{_query(path)}",
-        read=partial(_read_as, TreeWritten),
+        read=partial(read_as, TreeWritten),
         upload=tar,
         sandbox_id=sandbox_id,
     )
@@ -273,7 +275,7 @@ def get_tree(sandbox_id: str, path: str, sink: Sink) -> Call[None]:
 def files(sandbox_id: str, operation: FileVerb, path: str) -> Call[FileAnswer]:
     """Look at or change a sandbox's files."""
     request = FileOperation(operation=operation, path=path)
-    return replace(_plain(routes.FILE_OPERATION, FileAnswer, body=request, id=sandbox_id), sandbox_id=sandbox_id)
+    return replace(plain(routes.FILE_OPERATION, FileAnswer, body=request, id=sandbox_id), sandbox_id=sandbox_id)
 
 
 def _query(path: str) -> str:

@@ -9,9 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from hotbed.sdk import calls, job_calls, snapshot_calls, template_calls
+from hotbed.sdk import calls, egress_calls, job_calls, snapshot_calls, template_calls
+from hotbed.sdk.programs import EgressPolicy
 from hotbed.sdk.transport import Link
-from hotbed.wire.checks import require
+from hotbed.wire.checks import egress_object, require
+from hotbed.wire.egress import EgressList
 from hotbed.wire.health import Health
 from hotbed.wire.ledger import GroupReplay, ReplayReport, RolloutDetail, RolloutList
 from hotbed.wire.sandboxes import SandboxRow, Selector
@@ -33,12 +35,22 @@ def template_request(
     preload: Sequence[str],
     env: Mapping[str, str] | None,
     limits: Mapping[str, float] | None,
+    network: bool,
+    egress: EgressPolicy | None,
 ) -> CreateTemplate:
     """The wire form of a template."""
     require(
         not isinstance(preload, (str, bytes)), f"preload is one string, {preload!r}", 'give names: ["json", "decimal"]'
     )
-    return CreateTemplate(name=name, image=image, preload=tuple(preload), env=dict(env or {}), limits=limits)
+    return CreateTemplate(
+        name=name,
+        image=image,
+        preload=tuple(preload),
+        env=dict(env or {}),
+        limits=limits,
+        network=network,
+        egress=egress_object(egress),
+    )
 
 
 class Client:
@@ -76,12 +88,16 @@ class Client:
         preload: Sequence[str] = (),
         env: Mapping[str, str] | None = None,
         limits: Mapping[str, float] | None = None,
+        network: bool = True,
+        egress: EgressPolicy | None = None,
     ) -> TemplateRow:
-        """Name a template of this host's system: modules its interpreter has imported, variables, limits.
+        """Name a template of this host's system: modules its interpreter has imported, variables, limits, network.
 
         One of another image is baked, and not ready when this returns: see `Template.bake`.
         """
-        request = template_request(name, image=image, preload=preload, env=env, limits=limits)
+        request = template_request(
+            name, image=image, preload=preload, env=env, limits=limits, network=network, egress=egress
+        )
         return self.link.send(template_calls.create(request))
 
     def template(self, name: str) -> TemplateRow:
@@ -137,6 +153,13 @@ class Client:
         `where` narrows by template, status, kind, sandbox_id, group_id or label.
         """
         return self.link.send(calls.list_rollouts(limit=limit, before=before, where=where))
+
+    def egress(self, *, limit: int = 50, before: int | None = None, **where: str) -> EgressList:
+        """What sandboxes tried on the network, newest first, and what was decided.
+
+        `where` narrows by sandbox_id, rollout_id, template, kind, name or verdict.
+        """
+        return self.link.send(egress_calls.list_egress(limit=limit, before=before, where=where))
 
     def rollout(self, rollout_id: str) -> RolloutDetail:
         """One line of the ledger with its request and output. Any beginning of an id that is unique will do."""
@@ -199,12 +222,16 @@ class AsyncClient:
         preload: Sequence[str] = (),
         env: Mapping[str, str] | None = None,
         limits: Mapping[str, float] | None = None,
+        network: bool = True,
+        egress: EgressPolicy | None = None,
     ) -> TemplateRow:
-        """Name a template of this host's system: modules its interpreter has imported, variables, limits.
+        """Name a template of this host's system: modules its interpreter has imported, variables, limits, network.
 
         One of another image is baked, and not ready when this returns: see `Template.bake`.
         """
-        request = template_request(name, image=image, preload=preload, env=env, limits=limits)
+        request = template_request(
+            name, image=image, preload=preload, env=env, limits=limits, network=network, egress=egress
+        )
         return await self.link.asend(template_calls.create(request))
 
     async def template(self, name: str) -> TemplateRow:
@@ -260,6 +287,10 @@ class AsyncClient:
         `where` narrows by template, status, kind, sandbox_id, group_id or label.
         """
         return await self.link.asend(calls.list_rollouts(limit=limit, before=before, where=where))
+
+    async def egress(self, *, limit: int = 50, before: int | None = None, **where: str) -> EgressList:
+        """What sandboxes tried on the network, newest first, and what was decided."""
+        return await self.link.asend(egress_calls.list_egress(limit=limit, before=before, where=where))
 
     async def rollout(self, rollout_id: str) -> RolloutDetail:
         """One line of the ledger with its request and output. Any beginning of an id that is unique will do."""

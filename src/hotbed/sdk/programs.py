@@ -7,11 +7,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 from hotbed.errors import InvalidRequest
-from hotbed.wire.checks import require, seed_text
+from hotbed.wire.checks import egress_object, require, seed_text
 from hotbed.wire.execs import TIMEOUT_LIMIT_S, ExecRequest, FileSpec, RolloutRequest
 from hotbed.wire.processes import ProcessRequest, Terminal
 
 Seed = str | int | bytes
+EgressPolicy = str | Mapping[str, Any]
 Text = str | bytes
 Files = Mapping[str, Text] | Iterable[Mapping[str, Any]]
 Determinism = Literal["none", "rng", "full"]
@@ -27,11 +28,22 @@ def exec_request(**given: Any) -> ExecRequest:
 
 
 def rollout_request(
-    template: str, *, limits: Mapping[str, float] | None, min_isolation: Level | None, **given: Any
+    template: str,
+    *,
+    limits: Mapping[str, float] | None,
+    min_isolation: Level | None,
+    egress: EgressPolicy | None = None,
+    **given: Any,
 ) -> RolloutRequest:
     """The wire form of one rollout."""
     require(isinstance(template, str), f"template must be a name, not {template!r}", "built-in: python, python-numpy")
-    return RolloutRequest(template=template, limits=limits, min_isolation=min_isolation, **_run_fields(**given))
+    return RolloutRequest(
+        template=template,
+        limits=limits,
+        min_isolation=min_isolation,
+        egress=egress_object(egress),
+        **_run_fields(**given),
+    )
 
 
 def process_request(

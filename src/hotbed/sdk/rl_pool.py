@@ -17,7 +17,9 @@ from hotbed.sdk import pool_calls
 from hotbed.sdk.client import AnyClient
 from hotbed.sdk.connect import link_of
 from hotbed.sdk.pool_control import NodeControl, RelayControl
+from hotbed.sdk.programs import EgressPolicy
 from hotbed.sdk.transport import Link
+from hotbed.wire.checks import egress_object
 from hotbed.wire.pools import CreatePool, PoolCreated
 
 _CHUNK = 1 << 18
@@ -42,7 +44,7 @@ class RLPool(BranchingPool):
         step_timeout: float = 60.0,
         reset_timeout: float = 60.0,
         limits: Mapping[str, float] | None = None,
-        egress: None = None,
+        egress: EgressPolicy | None = None,
         autoreset: Autoreset = "disabled",
         recover: Recover = "none",
         slots: int | None = None,
@@ -57,19 +59,26 @@ class RLPool(BranchingPool):
             step_timeout_s=step_timeout,
             reset_timeout_s=reset_timeout,
         )
-        _check_combination(mode, slots, egress)
+        _check_combination(mode, slots)
         base, link = pool_seed(seed), link_of(client)
         made = _create(
-            link, env_dir, n=n, mode=mode, template=template, limits=limits, seed=base.hex(), slots=slots, label=label
+            link,
+            env_dir,
+            n=n,
+            mode=mode,
+            template=template,
+            limits=limits,
+            seed=base.hex(),
+            slots=slots,
+            label=label,
+            egress=egress_object(egress),
         )
         control, lanes = _ways(link, made, reset_timeout)
         super().__init__(options, control, seed=base, slots=made.slots, lanes=lanes)
         self.id, self.mode, self.slots, self.isolation = made.id, mode, made.slots, made.isolation
 
 
-def _check_combination(mode: str, slots: int | None, egress: None) -> None:
-    if egress is not None:
-        raise InvalidRequest("egress is not available: sandboxes have no network", hint="leave it out")
+def _check_combination(mode: str, slots: int | None) -> None:
     if slots is not None and mode != "boltz":
         raise InvalidRequest("slots are of boltz mode", hint='RLPool(..., mode="boltz", slots=K)')
 

@@ -9,7 +9,7 @@ from hotbed.sdk import calls
 from hotbed.sdk.client import AnyClient
 from hotbed.sdk.connect import alink_of, link_of
 from hotbed.sdk.output_lines import OnOutput
-from hotbed.sdk.programs import Determinism, Files, Level, Seed, Text, rollout_request
+from hotbed.sdk.programs import Determinism, EgressPolicy, Files, Level, Seed, Text, rollout_request
 from hotbed.sdk.results import Result
 
 
@@ -29,6 +29,7 @@ def rollout_once(
     determinism: Determinism | None = None,
     limits: Mapping[str, float] | None = None,
     min_isolation: Level | None = None,
+    egress: EgressPolicy | None = None,
     output_bytes: int | None = None,
     keep_going: bool = False,
     on_output: OnOutput | None = None,
@@ -40,7 +41,8 @@ def rollout_once(
     order, stopping at the first failure unless `keep_going`). `files` are written first, exactly as given; `args` are
     the code's `sys.argv[1:]`. The run and all it started are killed after `timeout_seconds`. `seed` is 64 hex
     characters, an int or 32 bytes; the one used is on the result. `on_output(stream, data)` is called with each piece
-    of output as it comes; stream is 1 or 2. A program that fails is a `Result`; an exception means that we failed.
+    of output as it comes; stream is 1 or 2. `egress` is what it may reach on the network: nothing, unless its template
+    or this says otherwise. A program that fails is a `Result`; an exception means that we failed.
     """
     request = rollout_request(
         template,
@@ -57,6 +59,7 @@ def rollout_once(
         determinism=determinism,
         limits=limits,
         min_isolation=min_isolation,
+        egress=egress,
         output_bytes=output_bytes,
         keep_going=keep_going,
         stream=on_output is not None,
@@ -80,6 +83,7 @@ async def arollout_once(
     determinism: Determinism | None = None,
     limits: Mapping[str, float] | None = None,
     min_isolation: Level | None = None,
+    egress: EgressPolicy | None = None,
     output_bytes: int | None = None,
     keep_going: bool = False,
     on_output: OnOutput | None = None,
@@ -101,6 +105,7 @@ async def arollout_once(
         determinism=determinism,
         limits=limits,
         min_isolation=min_isolation,
+        egress=egress,
         output_bytes=output_bytes,
         keep_going=keep_going,
         stream=on_output is not None,

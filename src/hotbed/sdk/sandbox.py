@@ -7,17 +7,19 @@ import threading
 from collections.abc import Mapping, Sequence
 
 from hotbed.errors import NodeUnavailable, NotFound, SandboxGone
-from hotbed.sdk import calls
+from hotbed.sdk import calls, egress_calls
 from hotbed.sdk.client import AnyClient
 from hotbed.sdk.connect import link_of
 from hotbed.sdk.forking import ForkingSandbox
 from hotbed.sdk.output_lines import OnOutput
-from hotbed.sdk.programs import Determinism, Files, Level, Seed, Text
+from hotbed.sdk.programs import Determinism, EgressPolicy, Files, Level, Seed, Text
 from hotbed.sdk.results import Result
 from hotbed.sdk.sandbox_files import SandboxFiles
 from hotbed.sdk.sandbox_plan import SandboxPlan, sandbox_request
 from hotbed.sdk.sandbox_talk import SandboxTalk
 from hotbed.sdk.transport import Link
+from hotbed.wire.checks import egress_object
+from hotbed.wire.egress import EgressState
 
 
 class Sandbox(SandboxFiles, SandboxTalk, ForkingSandbox):
@@ -41,6 +43,7 @@ class Sandbox(SandboxFiles, SandboxTalk, ForkingSandbox):
         seed: Seed | None = None,
         determinism: Determinism | None = None,
         min_isolation: Level | None = None,
+        egress: EgressPolicy | None = None,
         default_timeout: float = 60.0,
     ) -> None:
         request = sandbox_request(
@@ -54,6 +57,7 @@ class Sandbox(SandboxFiles, SandboxTalk, ForkingSandbox):
             seed=seed,
             determinism=determinism,
             min_isolation=min_isolation,
+            egress=egress,
         )
         self._plan = SandboxPlan(request, default_timeout)
         self._client = client
@@ -151,6 +155,10 @@ class Sandbox(SandboxFiles, SandboxTalk, ForkingSandbox):
         )
         link = self._live()
         return link.send(calls.exec_in(self._plan.live_id(), request, on_output))
+
+    def update_egress(self, egress: EgressPolicy) -> EgressState:
+        """Hold it to another network policy from now on; connections that it would not have let go are ended."""
+        return self._live().send(egress_calls.change_egress(self.id, egress_object(egress)))
 
     def reset(self) -> None:
         """Throw this fork away and take a pristine one. The id changes."""

@@ -8,8 +8,8 @@ from dataclasses import replace
 from typing import Any
 
 from hotbed.errors import NotFound, SandboxGone
-from hotbed.sdk.programs import Determinism, Level, Seed, exec_request
-from hotbed.wire.checks import require, require_positive, seed_text
+from hotbed.sdk.programs import Determinism, EgressPolicy, Level, Seed, exec_request
+from hotbed.wire.checks import egress_object, require, require_positive, seed_text
 from hotbed.wire.execs import ExecRequest
 from hotbed.wire.sandboxes import CreateSandbox, FileAnswer, FileEntry, SandboxCreated, SandboxRow
 
@@ -26,6 +26,7 @@ def sandbox_request(
     seed: Seed | None,
     determinism: Determinism | None,
     min_isolation: Level | None,
+    egress: EgressPolicy | None,
 ) -> CreateSandbox:
     """The wire form of a new sandbox."""
     require(isinstance(template, str), f"template must be a name, not {template!r}", "built-in: python, python-numpy")
@@ -40,6 +41,7 @@ def sandbox_request(
         seed=None if seed is None else seed_text(seed),
         determinism=determinism,
         min_isolation=min_isolation,
+        egress=egress_object(egress),
     )
 
 

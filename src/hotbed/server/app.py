@@ -24,6 +24,7 @@ from hotbed.server.routes import (
     accounts,
     catalog,
     daemon,
+    egress,
     execs,
     files,
     grading,
@@ -50,6 +51,9 @@ from hotbed.wire.tunnels import CONNECT_SOCKET
 HANDLERS: tuple[tuple[Route, Handler], ...] = (
     (routes.ROLLOUT, execs.rollout),
     (routes.EXEC, execs.run_in_sandbox),
+    (routes.GET_EGRESS, egress.get),
+    (routes.CHANGE_EGRESS, egress.change),
+    (routes.LIST_EGRESS, egress.listing),
     (routes.GRADE, grading.grade),
     (routes.LIST_ROLLOUTS, ledger.listing),
     (routes.SHOW_ROLLOUT, ledger.show),

@@ -16,6 +16,7 @@ from typing import Any, Literal, get_args
 
 from hotbed.errors import InvalidRequest
 from hotbed.node.capacity import default_max_sandboxes, usable_cores, usable_memory_mib
+from hotbed.node.egress import EgressSettings
 from hotbed.node.policy import REGISTRIES, Policy
 from hotbed.node.tenants import tiers_from
 
@@ -61,6 +62,8 @@ class Settings:
     registries: tuple[str, ...] = REGISTRIES
     boltz_slots: int = 0
     spares: int = 8
+    egress: bool = True
+    egress_tenants: tuple[str, ...] = ()
     ledger: bool = True
     ledger_days: float = 30.0
     ledger_mib: int = 4096
@@ -128,6 +131,9 @@ class Settings:
             boltz_slots=self.boltz_slots,
             images_mib=self.images_mib,
             registries=self.registries,
+            egress=EgressSettings(
+                enabled=self.egress, tenants=self.egress_tenants, presets=Path(self.home) / "egress-presets"
+            ),
         )
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 import os
 import re
+from collections.abc import Mapping
+from typing import Any
 
 from hotbed.errors import BadPath, InvalidRequest, InvalidSeed
 
@@ -45,6 +47,21 @@ def require_seed(seed: str | None) -> None:
     """Refuse a seed that is not 64 hex characters. None means "draw one"."""
     if seed is not None and not (isinstance(seed, str) and _SEED.fullmatch(seed)):
         raise InvalidSeed(f"seed {str(seed)[:80]!r} is not 64 hex characters", hint=_SEED_HINT)
+
+
+def require_egress(egress: object) -> None:
+    """Refuse a policy that cannot be read; its presets are looked up by the node. None means "not given"."""
+    if egress is not None:
+        from hotbed.egress.policy import parse  # with what it needs, milliseconds that most programs can do without
+
+        parse(egress)
+
+
+def egress_object(egress: str | Mapping[str, Any] | None) -> Mapping[str, Any] | None:
+    """A policy in its object form: a word is a mode or the name of a preset."""
+    if isinstance(egress, str):
+        return {"mode": egress} if egress in ("none", "open") else {"preset": egress}
+    return egress
 
 
 def seed_text(seed: str | int | bytes) -> str:

@@ -6,7 +6,7 @@ merged `stdout` and an empty `stderr`, raise on a null where they expect a numbe
 
 Their requests are read leniently, as the published servers do: an unset timeout is 30 s, a relative file path is below
 the working directory, and of several programs `command` wins, then `commands`, then `code`. What asks for something
-that a sandbox here does not have (network, secrets) is refused in words, since to ignore it would be to pretend.
+that a sandbox here does not have (secrets) is refused in words, since to ignore it would be to pretend.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from hotbed.errors import Error, InvalidRequest
-from hotbed.wire.checks import require
+from hotbed.wire.checks import egress_object, require
 from hotbed.wire.execs import ExecRequest, ExecResponse, FileSpec, RolloutRequest
 from hotbed.wire.live import SandboxForked, SandboxState
 from hotbed.wire.sandboxes import CreateSandbox, SandboxCreated, SandboxRow
@@ -83,6 +83,7 @@ def create_request(body: Mapping[str, Any], *, template_field: str) -> CreateSan
     return CreateSandbox(
         template=template,
         label=_text(body, "label") or None,
+        egress=egress_object(body.get("egress")),
         labels={str(name): str(value) for name, value in labels.items()},
     )
 
@@ -95,7 +96,9 @@ def exec_request(body: Mapping[str, Any]) -> ExecRequest:
 def rollout_request(body: Mapping[str, Any]) -> RolloutRequest:
     """One exec in a sandbox of its own."""
     refuse_absent(body)
-    return RolloutRequest(template=template_of(body, "template_id"), **_run_fields(body))
+    return RolloutRequest(
+        template=template_of(body, "template_id"), egress=egress_object(body.get("egress")), **_run_fields(body)
+    )
 
 
 def template_of(body: Mapping[str, Any], template_field: str) -> str:
@@ -105,20 +108,8 @@ def template_of(body: Mapping[str, Any], template_field: str) -> str:
 
 
 def refuse_absent(body: Mapping[str, Any]) -> None:
-    """Refuse what a sandbox here cannot have: a way out to the network, and secrets that are looked up by name."""
-    egress = body.get("egress")
-    if egress is not None and not _is_none(egress):
-        raise InvalidRequest(
-            "sandboxes of this node have no network, so no egress policy can be applied",
-            hint='leave egress out, or say {"mode": "none"}, which is what every sandbox gets',
-        )
+    """Refuse what a sandbox here cannot have: secrets that are looked up by name."""
     require(not body.get("secret_refs"), "this node holds no secrets, so secret_refs names nothing that exists")
-
-
-def _is_none(egress: object) -> bool:
-    return isinstance(egress, dict) and (
-        egress.get("mode") == "none" or (egress.get("mode") in (None, "allowlist") and egress.get("allow") == [])
-    )
 
 
 def _run_fields(body: Mapping[str, Any]) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from hotbed.wire.checks import require, require_path, require_positive, require_seed
+from hotbed.wire.checks import require, require_egress, require_path, require_positive, require_seed
 
 Determinism = Literal["none", "rng", "full"]
 Isolation = Literal["fake", "process", "fork", "gvisor", "vm"]
@@ -78,9 +78,11 @@ class RolloutRequest(ExecRequest):
     min_isolation: Isolation | None = None
     label: str | None = None
     labels: Mapping[str, str] = field(default_factory=dict)
+    egress: Mapping[str, Any] | None = None
 
     def __post_init__(self) -> None:
         require(self.template != "", "template is empty", "built-in templates: python, python-numpy")
+        require_egress(self.egress)
         check_exec(self)
 
 
@@ -89,7 +91,8 @@ class ExecResponse:
     """What happened. `exit_code` is -1 when the run was killed or timed out; `status` says which.
 
     `order` gives (stream, length) runs over the kept bytes in the order they arrived. Where a stream is not UTF-8, its
-    text is empty and its `_b64` field holds the bytes: read `stdout_bytes` and `stderr_bytes` to have either.
+    text is empty and its `_b64` field holds the bytes: read `stdout_bytes` and `stderr_bytes` to have either. `egress`
+    is what was tried on the network, None without one.
     """
 
     id: str
@@ -118,6 +121,7 @@ class ExecResponse:
     template: str = ""
     template_digest: str = ""
     steps: tuple[Mapping[str, Any], ...] = ()
+    egress: Mapping[str, Any] | None = None
 
     @property
     def stdout_bytes(self) -> bytes:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
-from hotbed.wire.checks import require, require_seed
+from hotbed.wire.checks import require, require_egress, require_seed
 from hotbed.wire.execs import Isolation
 
 PoolMode = Literal["default", "boltz"]
@@ -45,9 +45,11 @@ class CreatePool:
     min_isolation: Isolation | None = None
     label: str | None = None
     labels: Mapping[str, str] = field(default_factory=dict)
+    egress: Mapping[str, Any] | None = None
 
     def __post_init__(self) -> None:
         require_digest(self.env_digest)
+        require_egress(self.egress)
         require_seed(self.seed)
         require(
             type(self.n) is int and 1 <= self.n <= WORKER_LIMIT, f"n must be from 1 to {WORKER_LIMIT}, not {self.n!r}"

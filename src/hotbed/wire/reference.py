@@ -64,6 +64,10 @@ FILTERS = tuple(
     Parameter(name=name, says=f"only where {name} is this")
     for name in ("template", "status", "kind", "sandbox_id", "group_id", "label")
 )
+ATTEMPTS = tuple(
+    Parameter(name=name, says=f"only where {name} is this")
+    for name in ("sandbox_id", "rollout_id", "template", "kind", "name", "verdict")
+)
 _EXEC_LINES = (execs.OutputEvent, execs.ResultEvent, execs.ErrorEvent)
 _GRADE_LINES = (grading.GradeLine, grading.GradeDone, execs.ErrorEvent)
 
@@ -138,6 +142,11 @@ NOTES: Mapping[str, Note] = {
         lines=_GRADE_LINES,
         errors=("invalid_spec", "grading_failed", *_FORKS),
     ),
+    "get_egress": Note(summary="What a sandbox may reach on the network."),
+    "change_egress": Note(
+        summary="Hold a living sandbox to another network policy.", errors=("sandbox_failed", "not_supported")
+    ),
+    "list_egress": Note(summary="What sandboxes tried on the network, newest first.", query=(*PAGE, *ATTEMPTS)),
     "list_rollouts": Note(summary="What ran, newest first.", query=(*PAGE, *FILTERS)),
     "show_rollout": Note(
         summary="One rollout with its request and output, by any unique beginning of its id.", errors=_LEDGER

@@ -7,6 +7,7 @@ from typing import Any
 from urllib.parse import quote
 
 from hotbed.wire import (
+    egress,
     execs,
     grading,
     health,
@@ -120,6 +121,16 @@ ROLLOUT = Route(
     request=execs.RolloutRequest,
     reply=execs.ExecResponse,
 )
+
+GET_EGRESS = Route(name="get_egress", method="GET", path="/v1/sandboxes/{id}/egress", reply=egress.EgressState)
+CHANGE_EGRESS = Route(
+    name="change_egress",
+    method="PUT",
+    path="/v1/sandboxes/{id}/egress",
+    request=egress.ChangeEgress,
+    reply=egress.EgressState,
+)
+LIST_EGRESS = Route(name="list_egress", method="GET", path="/v1/egress", reply=egress.EgressList)
 
 GRADE = Route(name="grade", method="POST", path="/v1/grade", request=grading.GradeRequest)
 LIST_ROLLOUTS = Route(name="list_rollouts", method="GET", path="/v1/rollouts", reply=ledger.RolloutList)
@@ -241,6 +252,9 @@ ROUTES: tuple[Route, ...] = (
     RESUME_SANDBOX,
     EXEC,
     ROLLOUT,
+    GET_EGRESS,
+    CHANGE_EGRESS,
+    LIST_EGRESS,
     GRADE,
     LIST_ROLLOUTS,
     SHOW_ROLLOUT,

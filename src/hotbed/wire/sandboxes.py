@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
-from hotbed.wire.checks import require, require_path, require_positive, require_seed
+from hotbed.wire.checks import require, require_egress, require_path, require_positive, require_seed
 from hotbed.wire.execs import Determinism, Isolation
 
 State = Literal["running", "suspended", "ended"]
@@ -31,9 +31,11 @@ class CreateSandbox:
     determinism: Determinism | None = None
     min_isolation: Isolation | None = None
     snapshot: str | None = None
+    egress: Mapping[str, Any] | None = None
 
     def __post_init__(self) -> None:
         require(self.template != "", "template is empty", "built-in templates: python, python-numpy")
+        require_egress(self.egress)
         require_positive("ttl_s", self.ttl_s)
         require_positive("idle_ttl_s", self.idle_ttl_s)
         require_seed(self.seed)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from hotbed.wire.checks import require
+from hotbed.wire.checks import require, require_egress
 
 SETUP_LIMIT = 200
 PHASES = ("Pending", "Converting", "Distributing", "Live", "Failed")
@@ -44,6 +44,7 @@ class CreateTemplate:
     `image` is where its files come from: host, template:NAME, oci:DIR[:TAG], docker-archive:FILE, rootfs:PATH, or a
     registry's NAME[:TAG]. `setup` are commands that are run once, in a sandbox over it; what they change becomes part
     of the template. `width` is how many its users expect at once.
+    `egress` is what its sandboxes get that bring no policy; without `network` every policy is refused.
     """
 
     name: str
@@ -53,11 +54,14 @@ class CreateTemplate:
     limits: Mapping[str, float] | None = None
     setup: tuple[str, ...] = ()
     ready: Ready | None = None
+    network: bool = True
     egress: Mapping[str, Any] | None = None
     width: int = 1
 
     def __post_init__(self) -> None:
         require(self.name != "", "name is empty")
+        require_egress(self.egress)
+        require(self.network or self.egress is None, "egress needs a network", "leave egress out, or network at true")
         require(len(self.setup) <= SETUP_LIMIT, f"at most {SETUP_LIMIT} setup commands")
         require(all(command.strip() for command in self.setup), "a setup command is empty")
         require(self.width >= 1, f"width must be at least 1, not {self.width!r}")

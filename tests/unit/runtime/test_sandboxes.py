@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 import pytest
@@ -31,6 +31,10 @@ class Agent:
     def kill_box(self, box_id: int) -> None:
         """As a template would be asked to."""
         self.killed.append(box_id)
+
+    def wire(self, box_id: int, ports: Sequence[int], channel: int) -> None:
+        """No sandbox here is given a network."""
+        raise AssertionError
 
     async def receive(self) -> tuple[frames.Header, bytes, list[int]]:
         """The next request."""

@@ -70,4 +70,4 @@ def test_client_shows_its_node_and_whether_it_is_closed(urls: str) -> None:
 def test_template_without_a_name_is_refused() -> None:
     """Before any I/O."""
     with pytest.raises(InvalidRequest):
-        template_request("", image="host", preload=(), env=None, limits=None)
+        template_request("", image="host", preload=(), env=None, limits=None, network=True, egress=None)

@@ -33,6 +33,10 @@ def add_common(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--max-sandboxes", type=int, metavar="N", help="how many may live at once (by memory)")
     parser.add_argument("--boltz-slots", type=int, metavar="K", help="environments of boltz pools at work at once (0)")
     parser.add_argument("--warm", metavar="NAMES", help="templates to have ready, comma-separated (python)")
+    parser.add_argument("--egress", choices=("on", "off"), help="whether policies can give sandboxes a network (on)")
+    parser.add_argument(
+        "--egress-tenants", metavar="CIDRS", help="private networks that tenants' policies may list, comma-separated"
+    )
     parser.add_argument("--log-level", choices=("debug", "info", "warning", "error"))
     parser.add_argument("--log-format", choices=("text", "json"), help="key=value fields (text), or JSON")
     parser.add_argument("--log-file", metavar="PATH", help="instead of standard error")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -35,7 +36,20 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     parser.add_argument("--env", action="append", default=[], metavar="NAME=VALUE", help="set a variable; repeatable")
     parser.add_argument("--cwd", metavar="DIR", help="start it here (/work)")
     parser.add_argument("--stdin", action="store_true", help="give it our standard input")
+    parser.add_argument(
+        "--egress", metavar="POLICY", help='what it may reach: open, a preset, or JSON such as {"allow": ["pypi.org"]}'
+    )
     return parser
+
+
+def policy(text: str | None) -> Any:
+    """A policy as it was typed."""
+    if text is None or not text.lstrip().startswith("{"):
+        return text
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        raise InvalidRequest(f"--egress is no JSON: {error}") from None
 
 
 def run(args: argparse.Namespace) -> int:
@@ -52,6 +66,7 @@ def run(args: argparse.Namespace) -> int:
             cwd=args.cwd,
             timeout_seconds=args.timeout,
             seed=args.seed,
+            egress=policy(args.egress),
             on_output=None if output.json else output.raw,
             client=client,
         )

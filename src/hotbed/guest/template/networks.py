@@ -33,6 +33,7 @@ class Network:
         kernel.unshare(kernel.CLONE_NEWNET)
         _loopback_up()
         self.fd = os.open("/proc/self/ns/net", os.O_RDONLY | os.O_CLOEXEC)
+        self.wired = False  # given a way out: no other sandbox may have it
         self._link = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW | socket.SOCK_CLOEXEC, 0)
 
     def carried_packets(self) -> int:
@@ -53,7 +54,7 @@ class NetworkPool:
         self.size = size
         self._filling = True
         self._free: Deque[Network] = deque()
-        self._home = os.open("/proc/self/ns/net", os.O_RDONLY | os.O_CLOEXEC)
+        self.home = os.open("/proc/self/ns/net", os.O_RDONLY | os.O_CLOEXEC)
 
     def __len__(self) -> int:
         return len(self._free)
@@ -64,7 +65,7 @@ class NetworkPool:
 
     def give_back(self, network: Network) -> None:
         """Take a namespace whose sandbox has been reaped; keep it only if nothing is left in it."""
-        if len(self._free) < 2 * self.size and network.carried_packets() == 0:
+        if not network.wired and len(self._free) < 2 * self.size and network.carried_packets() == 0:
             self._free.append(network)
         else:
             network.close()
@@ -82,7 +83,7 @@ class NetworkPool:
         try:
             return Network()
         finally:
-            kernel.setns(self._home, kernel.CLONE_NEWNET)
+            kernel.setns(self.home, kernel.CLONE_NEWNET)
 
 
 def _loopback_up() -> None:

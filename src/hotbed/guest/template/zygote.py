@@ -12,6 +12,7 @@ Control channel (SEQPACKET, JSON, descriptors by SCM_RIGHTS), node to template: 
 each, its descriptors in order (the agent's socket, then cgroup.procs files); `kill` with a box's id. Template to node:
 `ready` or `broken` once, then `exit` per sandbox when it has been reaped, or `failed` if the fork itself did not work.
 `witness` is answered by a `witness` with the pidfd of a fork that never runs (see `hotbed.runtime.livefork.witness`);
+`wire` opens a sandbox's doors to the egress broker, over the descriptor that comes along (see `wiring`);
 `hold` makes a layer of a sandbox and is answered on the socket that comes along (see `layers`).
 """
 
@@ -32,7 +33,7 @@ import time
 from typing import Any, Dict, List, NoReturn, Optional, Tuple
 
 from .. import forkhooks, frames, kernel, places
-from . import dressing, filters, heap, holders, isolate, networks, rehearsal
+from . import dressing, filters, heap, holders, isolate, networks, rehearsal, wiring
 
 CONTROL = 3
 MESSAGE_LIMIT = 1 << 16
@@ -118,10 +119,17 @@ class Zygote:
             for box in message["boxes"]:
                 self._spawn(box, fds[: box["fds"]])
                 del fds[: box["fds"]]
-        elif message["op"] == "kill":
+        else:
+            self._order(message, frames.unpack_fds(ancillary))
+
+    def _order(self, message: Dict[str, Any], fds: List[int]) -> None:
+        """Everything but a fork."""
+        if message["op"] == "kill":
             self._kill(message["id"])
         elif message["op"] == "hold":
-            self._hold(message, frames.unpack_fds(ancillary)[0])
+            self._hold(message, fds[0])
+        elif message["op"] == "wire":
+            wiring.serve(self._by_id.get(message["id"]), self._pool.home, message, fds)
         elif message["op"] == "witness":
             self._send({"op": "witness"}, self._fork_witness())
 

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from hotbed.errors import Error, UnknownRollout
+from hotbed.node.ledger import egress
 from hotbed.node.ledger.entry import Entry
 from hotbed.node.state.database import Where, open_database
 
@@ -43,7 +44,10 @@ class Store:
         """Insert entries in one transaction. One that is there already is left as it is."""
         with self._db.writing():
             for entry in entries:
-                self._db.run(_INSERT, self._row(entry))
+                if entry.kind == "egress":
+                    egress.add(self._db, entry)
+                else:
+                    self._db.run(_INSERT, self._row(entry))
 
     def _row(self, entry: Entry) -> list[Any]:
         hashes = {f"{name}_hash": self._keep(getattr(entry, name)) for name in ("request", "stdout", "stderr")}
@@ -116,6 +120,10 @@ class Store:
         sql = "SELECT * FROM rollouts WHERE sandbox_id = ? AND seq <= ? ORDER BY seq"
         return [_plain(row) for row in self._db.rows(sql, (sandbox_id, upto_seq))]
 
+    def attempts(self, *, limit: int, before: int | None, where: Mapping[str, str]) -> list[dict[str, Any]]:
+        """What sandboxes tried on the network, newest first."""
+        return egress.find(self._db, limit=limit, before=before, where=where)
+
     def count(self) -> int:
         """How many rows there are."""
         return int(self._db.rows("SELECT count(*) AS count FROM rollouts")[0]["count"])
@@ -127,8 +135,10 @@ class Store:
     def retain(self, *, newer_than: float, max_bytes: int) -> int:
         """Delete rows older than a time, then the oldest until the size fits; how many went."""
         gone = self._drop("at < ?", newer_than)
+        egress.retain(self._db, newer_than=newer_than)
         while self.size() > max_bytes and (total := self.count()):
             gone += self._drop("seq IN (SELECT seq FROM rollouts ORDER BY seq LIMIT ?)", max(1, total // 10))
+            egress.drop_oldest(self._db)
         return gone
 
     def _drop(self, which: str, value: float) -> int:

@@ -22,6 +22,7 @@ from hotbed.errors import IsolationUnavailable, SandboxGone
 from hotbed.runtime import planning, probe, reaper
 from hotbed.runtime.backends.fork_template import ForkTemplate
 from hotbed.runtime.base import BoxRequest, Limits, Solo, TemplateSpec
+from hotbed.runtime.egress.outlets import Outlets
 from hotbed.runtime.frost import Frost
 from hotbed.runtime.groups import Groups, Slot
 from hotbed.runtime.images.building import Builder
@@ -63,6 +64,7 @@ class ForkBackend:
         self.launching = Launching()
         self._pinner = Pinner(self.launching.supervise)
         self.livefork = LiveFork(self.launching.supervise)
+        self.outlets = Outlets(partial(self.launching.supervise, "egress"))
         self.run = reaper.Run.begin(self.settings.run_dir)
         self.images = Store(Path(self.settings.images or f"{self.settings.run_dir}/hotbed-images-{os.getuid()}"))
         self.builder = Builder(self.launching.supervise, self.images)
@@ -104,6 +106,7 @@ class ForkBackend:
         self._pinner.close()
         self.livefork.close()
         self.layers.close()
+        self.outlets.close()
         loop = asyncio.get_running_loop()
         await loop.run_in_executor(None, self.launching.close)
         if self._groups is not None:
@@ -138,6 +141,7 @@ class ForkBackend:
             "templates": sum(1 for template in templates if template.process is not None),
             "spares": sum(len(template.spares) for template in templates),
             "vessels": sum(len(template.vessels) for template in templates),
+            "outlets": len(self.outlets),
             "forks": sum(self._forks.values()),
             "warm_hits": self._forks["warm"],
             "snapshots": len(self.livefork),

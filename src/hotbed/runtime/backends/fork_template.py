@@ -43,6 +43,12 @@ class ForkTemplate:
 
     async def fork(self, request: BoxRequest) -> ForkBox | SoloBox:
         """A new sandbox: a parked one if it fits, else a fork, which may still be on its way when this returns."""
+        box = await self._fork(request)
+        if request.egress is not None and isinstance(box, ForkBox):
+            await self._backend.outlets.attach(box, request.egress)
+        return box
+
+    async def _fork(self, request: BoxRequest) -> ForkBox | SoloBox:
         limits = request.limits or self.spec.limits
         parked = self._take_parked(request, limits)
         if parked is not None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import secrets
 import socket
 import struct
+from collections.abc import Sequence
 
 from hotbed.errors import Error, PortClosed, SandboxFailed
 from hotbed.guest.frames import pack
@@ -96,6 +98,10 @@ class _Nobody:
 
     def kill_box(self, box_id: int) -> None:
         """Nothing."""
+
+    def wire(self, box_id: int, ports: Sequence[int], channel: int) -> None:
+        """Nothing."""
+        os.close(channel)
 
 
 async def forged_frames_refused(bench: Bench) -> None:

@@ -21,8 +21,8 @@ async def listing(node: Node, call: Call) -> RolloutList:
     unknown = sorted(set(query) - {*FILTERS, "limit", "before"})
     if unknown:
         raise InvalidRequest(f"rollouts cannot be asked for by {unknown[0][:64]!r}", hint=f"by {', '.join(FILTERS)}")
-    limit = min(_number(query.get("limit"), "limit") or PAGE, PAGE_LIMIT)
-    before = _number(query.get("before"), "before")
+    limit = min(number_of(query.get("limit"), "limit") or PAGE, PAGE_LIMIT)
+    before = number_of(query.get("before"), "before")
     where = {name: query[name] for name in FILTERS if name in query}
     if call.tenant is not None:
         where["tenant"] = call.tenant.id
@@ -51,7 +51,8 @@ async def replay_group(node: Node, call: Call) -> GroupReplay:
     return await replays.replay_group(node, call.segment("id"), call.lease)
 
 
-def _number(text: str | None, name: str) -> int | None:
+def number_of(text: str | None, name: str) -> int | None:
+    """A number in a query."""
     if text is None:
         return None
     if not text.isdigit() or len(text) > 18:

@@ -16,6 +16,7 @@ class FakeNetwork:
     """A namespace that remembers whether it was let go."""
 
     def __init__(self, packets: int = 0) -> None:
+        self.wired = False
         self.packets = packets
         self.closed = False
 

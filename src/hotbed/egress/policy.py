@@ -1,0 +1,178 @@
+"""A policy: what a sandbox may reach. The published object forms, and ours beside them.
+
+`{"mode": "none"}`, `{"mode": "open"}`, `{"allow": [...]}`, `{"deny": [...]}`, `{"preset": "rl-leakage"}`. Lists and
+presets may be given together: what a deny list names is refused, whatever else allows it; with anything to allow, only
+that is allowed. A word alone is a mode or a preset. Nothing given is the template's default.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal, get_args
+
+from hotbed.egress.entries import Entry, entry_of
+from hotbed.egress.presets import Preset
+from hotbed.errors import InvalidRequest
+
+Mode = Literal["none", "open", "allowlist", "denylist"]
+FIELDS = ("mode", "allow", "deny", "preset", "bytes", "inspect", "record", "replay")
+ENTRIES_LIMIT = 4096
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Policy:
+    """What is allowed. `max_bytes` is for everything together, both ways. `presets` are those it was made of."""
+
+    mode: Mode
+    allow: tuple[Entry, ...] = ()
+    deny: tuple[Entry, ...] = ()
+    presets: tuple[str, ...] = ()
+    max_bytes: int | None = None
+    inspect: bool = False
+    record: bool = False
+    replay: str = ""
+
+    @property
+    def denies_names(self) -> bool:
+        """Whether a destination without a name could be a way around it."""
+        return any(entry.host for entry in self.deny)
+
+    @property
+    def must_read_requests(self) -> bool:
+        """Whether what goes through TLS has to be read to hold to it."""
+        by_entry = any(entry.methods for entry in (*self.allow, *self.deny))
+        return self.mode != "none" and (by_entry or self.inspect or self.record or bool(self.replay))
+
+    @property
+    def ports(self) -> tuple[int, ...]:
+        """The ports that it names."""
+        return tuple(sorted({port for entry in self.allow for port in entry.ports}))
+
+    def to_wire(self) -> dict[str, Any]:
+        """As plain data that `parse` reads again without any preset."""
+        return {
+            "mode": self.mode,
+            "allow": [entry.to_wire() for entry in self.allow],
+            "deny": [entry.to_wire() for entry in self.deny],
+            "bytes": self.max_bytes,
+            "inspect": self.inspect,
+            "record": self.record,
+            "replay": self.replay,
+        }
+
+
+NONE = Policy(mode="none")
+
+
+def parse(given: object, presets: Mapping[str, Preset] | None = None) -> Policy:
+    """Read a policy. Raises `InvalidRequest` that names what is wrong. Without `presets`, names of them may be any."""
+    body = _object(given)
+    _check_fields(body)
+    named = _preset_names(body.get("preset"))
+    known = [_preset(name, presets) for name in named] if presets is not None else []
+    allow = (*_entries(body, "allow"), *(entry for preset in known for entry in preset.allow))
+    deny = (*_entries(body, "deny"), *(entry for preset in known for entry in preset.deny))
+    policy = Policy(
+        mode=_mode(body, allow, deny, named),
+        allow=allow,
+        deny=deny,
+        presets=named,
+        max_bytes=_bytes(body.get("bytes")),
+        inspect=_flag(body, "inspect"),
+        record=_flag(body, "record"),
+        replay=_text(body, "replay"),
+    )
+    return _checked(policy, body)
+
+
+def _object(given: object) -> Mapping[str, Any]:
+    if isinstance(given, str):
+        return {"mode": given} if given in get_args(Mode) else {"preset": given}
+    if not isinstance(given, Mapping):
+        raise InvalidRequest(f"egress is an object or a word, not {given!r}", hint='such as {"allow": ["example.org"]}')
+    return given
+
+
+def _check_fields(body: Mapping[str, Any]) -> None:
+    unknown = sorted(map(str, set(body) - set(FIELDS)))
+    if unknown:
+        raise InvalidRequest(f"egress: {unknown[0]!r} is not known", hint=f"egress has {', '.join(FIELDS)}")
+    mode = body.get("mode")
+    if mode is not None and mode not in get_args(Mode):
+        raise InvalidRequest(f"egress: {mode!r} is no mode", hint=f"modes: {', '.join(get_args(Mode))}")
+
+
+def _preset_names(given: object) -> tuple[str, ...]:
+    names = (given,) if isinstance(given, str) else given or ()
+    if not isinstance(names, (list, tuple)) or not all(isinstance(name, str) for name in names):
+        raise InvalidRequest(f"egress: preset is a name or a list of names, not {given!r}")
+    return tuple(names)
+
+
+def _preset(name: str, presets: Mapping[str, Preset]) -> Preset:
+    if name not in presets:
+        raise InvalidRequest(f"egress: there is no preset {name[:64]!r}", hint=f"presets: {', '.join(sorted(presets))}")
+    return presets[name]
+
+
+def _entries(body: Mapping[str, Any], name: str) -> tuple[Entry, ...]:
+    given = body.get(name)
+    if given is None:
+        return ()
+    if not isinstance(given, Sequence) or isinstance(given, str):
+        raise InvalidRequest(f"egress: {name} is a list of entries, not {given!r}")
+    if len(given) > ENTRIES_LIMIT:
+        raise InvalidRequest(f"egress: {name} has {len(given)} entries, {ENTRIES_LIMIT} at most")
+    return tuple(entry_of(item, f"egress.{name}[{index}]") for index, item in enumerate(given))
+
+
+def _mode(body: Mapping[str, Any], allow: Sequence[Entry], deny: Sequence[Entry], named: Sequence[str]) -> Mode:
+    given: Mode | None = body.get("mode")
+    if given is not None:
+        return given
+    if allow or body.get("allow") is not None:
+        return "allowlist"
+    if deny or body.get("deny") is not None or named:
+        return "denylist"
+    if body.get("record") or body.get("replay") or body.get("inspect") or body.get("bytes"):
+        return "open"
+    raise InvalidRequest("egress is empty", hint='say {"mode": "none"}, {"mode": "open"}, or what to allow or deny')
+
+
+def _checked(policy: Policy, body: Mapping[str, Any]) -> Policy:
+    """Refuse what contradicts itself."""
+    if policy.mode in ("none", "open") and (body.get("allow") or (body.get("deny") and policy.mode == "none")):
+        raise InvalidRequest(f"egress: mode {policy.mode!r} takes no list", hint="leave mode out, or say allowlist")
+    if policy.mode == "denylist" and body.get("allow"):
+        raise InvalidRequest("egress: mode 'denylist' takes no allow list", hint="leave mode out: only that is allowed")
+    if policy.record and policy.replay:
+        raise InvalidRequest("egress: record and replay exclude each other", hint="a replay is served from a recording")
+    if any(entry.max_bytes for entry in policy.deny) or any(entry.addresses for entry in policy.deny):
+        raise InvalidRequest("egress: bytes and addresses are for entries of allow, not of deny")
+    return policy
+
+
+def _bytes(given: object) -> int | None:
+    if given is not None and (type(given) is not int or given <= 0):
+        raise InvalidRequest(f"egress: bytes must be a whole number above 0, not {given!r}")
+    return given if isinstance(given, int) else None
+
+
+def _flag(body: Mapping[str, Any], name: str) -> bool:
+    given = body.get(name) or False
+    if not isinstance(given, bool):
+        raise InvalidRequest(f"egress: {name} is true or false, not {given!r}")
+    return given
+
+
+def _text(body: Mapping[str, Any], name: str) -> str:
+    given = body.get(name) or ""
+    if not isinstance(given, str):
+        raise InvalidRequest(f"egress: {name} is text, not {given!r}")
+    return given
+
+
+def with_deny(policy: Policy, more: Sequence[Entry]) -> Policy:
+    """The policy with more refused."""
+    return replace(policy, deny=(*policy.deny, *more))

@@ -1,0 +1,269 @@
+"""The node's handle on the broker: giving a sandbox a way out, changing it, hearing what was tried.
+
+A sandbox is wired after it was forked, so that one without a network costs what it always did: its template makes the
+doors (`hotbed.guest.template.wiring`) and sends them to the broker over a channel that the node only passes on. When
+the broker is lost its doors are closed, so nothing leaves any sandbox; another is started, and every living sandbox
+gets new doors under the policy it has.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import logging
+import socket
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any, Protocol
+
+from hotbed.egress.policy import Policy, parse
+from hotbed.errors import SandboxFailed
+from hotbed.guest.frames import Header
+from hotbed.runtime.link import Link, close_all
+
+log = logging.getLogger(__name__)
+
+PORTS = (53, 80, 443, 22, 3128)
+PATIENCE_S = 20.0
+_RETRY_S = 0.5
+_BODY_LIMIT = 64 << 20
+
+OnRows = Callable[[int, Sequence[Mapping[str, Any]], bool], None]  # of a sandbox; whether it was the last
+
+
+class Home(Protocol):
+    """What is needed of the template a sandbox came from."""
+
+    def wire(self, box_id: int, ports: Sequence[int], channel: int) -> None:
+        """Have it make doors in a sandbox and send them over the channel, which it takes over."""
+        ...
+
+    def kill_box(self, box_id: int) -> None:
+        """Kill a sandbox's pid 1."""
+        ...
+
+
+class Attached(Protocol):
+    """A sandbox that can have a way out."""
+
+    id: int
+    home: Home
+    outlet: Outlet | None
+
+
+class Outlet:
+    """One sandbox's way out."""
+
+    def __init__(self, owner: Outlets, box_id: int, home: Home, policy: Policy) -> None:
+        self.box_id = box_id
+        self.home = home
+        self.policy = policy
+        self.ports: set[int] = set()
+        self.closed_ports: tuple[int, ...] = ()
+        self.last: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()  # tally, when it is over
+        self._owner = owner
+
+    async def change(self, policy: Policy) -> None:
+        """Another policy from now on, for what is open as well. Raises `SandboxFailed`."""
+        await self._owner.change(self, policy)
+
+    async def tally(self) -> dict[str, Any]:
+        """What was tried since the last time."""
+        return await self._owner.tally(self)
+
+    def close(self) -> None:
+        """The sandbox has ended. Idempotent."""
+        self._owner.drop(self)
+
+
+class Outlets:
+    """All of a node's. `start` makes a broker process and gives the node's end of its channel."""
+
+    def __init__(self, start: Callable[[], Awaitable[socket.socket]]) -> None:
+        self._start = start
+        self._link: Link | None = None
+        self._starting = asyncio.Lock()
+        self._outlets: dict[int, Outlet] = {}
+        self._waiting: dict[tuple[str, int], asyncio.Future[Header]] = {}
+        self._asks = itertools.count(1)
+        self._closed = False
+        self._leaving: dict[int, Outlet] = {}
+        self._reviving: asyncio.Task[None] | None = None
+        self.watched: Sequence[Any] = ()
+        self.on_rows: OnRows | None = None
+        self.restarts = 0
+
+    def __len__(self) -> int:
+        return len(self._outlets)
+
+    async def attach(self, box: Attached, policy: Policy) -> None:
+        """Give a new sandbox its way out, or end it: nothing is to run in it without."""
+        try:
+            box.outlet = await self.open(box.id, box.home, policy)
+        except BaseException:  # also when cancelled
+            box.home.kill_box(box.id)
+            raise
+
+    async def open(self, box_id: int, home: Home, policy: Policy) -> Outlet:
+        """Wire a sandbox; returns when its doors are open. Raises `SandboxFailed`."""
+        outlet = Outlet(self, box_id, home, policy)
+        link = await self._broker()
+        self._outlets[box_id] = outlet
+        try:
+            await self._wire(link, outlet, "open", _ports_of(policy))
+        except BaseException:
+            self.drop(outlet)
+            raise
+        return outlet
+
+    async def change(self, outlet: Outlet, policy: Policy) -> None:
+        """Hold a sandbox to another policy."""
+        before, outlet.policy = outlet.policy, policy
+        link = await self._broker()
+        try:
+            await self._ask(link, {"op": "policy", "id": outlet.box_id, "policy": policy.to_wire()})
+            missing = [port for port in _ports_of(policy) if port not in outlet.ports]
+            if missing:
+                await self._wire(link, outlet, "doors", missing)
+        except SandboxFailed:
+            outlet.policy = before
+            raise
+
+    async def tally(self, outlet: Outlet) -> dict[str, Any]:
+        """What a sandbox tried since it was last asked for; one that has ended is asked for the last time."""
+        if outlet.box_id in self._outlets:
+            link = await self._broker()
+            answer = await self._ask(link, {"op": "report", "id": outlet.box_id})
+            if answer["tally"] is not None:
+                found: dict[str, Any] = answer["tally"]
+                return found
+        try:
+            return await asyncio.wait_for(asyncio.shield(outlet.last), PATIENCE_S)
+        except asyncio.TimeoutError:
+            raise SandboxFailed(f"the egress broker gave no answer for {PATIENCE_S:.0f} s") from None
+
+    def drop(self, outlet: Outlet) -> None:
+        """Close a sandbox's doors. Idempotent."""
+        if self._outlets.pop(outlet.box_id, None) is None:
+            return
+        if self._link is not None and self._link.is_open():
+            self._leaving[outlet.box_id] = outlet
+            self._link.post({"op": "close", "id": outlet.box_id})
+        else:
+            self._bury(outlet, None)
+
+    def _bury(self, outlet: Outlet, tally: dict[str, Any] | None) -> None:
+        """It is over; its last tally, unless that was lost with a broker."""
+        if not outlet.last.done():
+            if tally is not None:
+                outlet.last.set_result(tally)
+            else:
+                outlet.last.set_exception(
+                    SandboxFailed("the egress broker was lost, and what the sandbox tried with it")
+                )
+                outlet.last.exception()  # also when nobody asks
+        self._tell(outlet.box_id, (), over=True)
+
+    def _tell(self, box_id: int, rows: Sequence[Mapping[str, Any]], *, over: bool) -> None:
+        if self.on_rows is not None:
+            self.on_rows(box_id, rows, over)
+
+    def close(self) -> None:
+        """End the broker, by the end of its channel. Idempotent."""
+        self._closed = True
+        if self._link is not None:
+            self._link.end("the node is closing")
+
+    async def _wire(self, link: Link, outlet: Outlet, op: str, ports: Sequence[int]) -> None:
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        opened = self._expect(("opened", outlet.box_id))
+        header: Header = {"op": op, "id": outlet.box_id}
+        if op == "open":
+            header["policy"] = outlet.policy.to_wire()
+        with ours:
+            outlet.home.wire(outlet.box_id, ports, theirs.detach())
+            rest = link.post(header, b"", (ours.fileno(),))
+            if rest is not None:
+                await asyncio.wait_for(rest, PATIENCE_S)
+            answer = await self._hear(("opened", outlet.box_id), opened)
+        failed = {port for kind, port, _ in answer["failed"] if kind == "tcp"}
+        outlet.ports |= set(ports) - failed
+        outlet.closed_ports = tuple(sorted(failed))
+
+    async def _ask(self, link: Link, header: Header) -> Header:
+        number = next(self._asks)
+        answer = self._expect(("ask", number))
+        link.post({**header, "ask": number})
+        return await self._hear(("ask", number), answer)
+
+    def _expect(self, key: tuple[str, int]) -> asyncio.Future[Header]:
+        answer = self._waiting[key] = asyncio.get_running_loop().create_future()
+        return answer
+
+    async def _hear(self, key: tuple[str, int], answer: asyncio.Future[Header]) -> Header:
+        try:
+            return await asyncio.wait_for(answer, PATIENCE_S)
+        except asyncio.TimeoutError:
+            raise SandboxFailed(f"the egress broker gave no answer for {PATIENCE_S:.0f} s") from None
+        finally:
+            self._waiting.pop(key, None)
+
+    async def _broker(self) -> Link:
+        async with self._starting:
+            if self._link is None or not self._link.is_open():
+                sock = await self._start()
+                self._link = Link(sock, body_limit=_BODY_LIMIT, on_frame=self._on_frame, on_end=self._on_lost)
+                self._link.post({"op": "watch", "entries": list(self.watched)})
+            return self._link
+
+    def _on_frame(self, header: Header, body: bytes, fds: list[int]) -> None:
+        close_all(fds)
+        op = header["op"]
+        if op == "decisions":
+            self._tell(header["id"], header["rows"], over=False)
+            return
+        if op == "closed":
+            left = self._leaving.pop(header["id"], None)
+            if left is not None:
+                self._bury(left, header["tally"])
+            return
+        key = ("opened", header["id"]) if op in ("opened", "broken") else ("ask", header.get("ask", 0))
+        answer = self._waiting.get(key)
+        if answer is None or answer.done():
+            return
+        if op == "broken":
+            answer.set_exception(SandboxFailed(f"the sandbox could not be given a network: {header['message']}"))
+        else:
+            answer.set_result(header)
+
+    def _on_lost(self, reason: str) -> None:
+        for answer in self._waiting.values():
+            if not answer.done():
+                answer.set_exception(SandboxFailed(f"the egress broker is gone: {reason}"))
+        leaving, self._leaving = self._leaving, {}
+        for outlet in leaving.values():
+            self._bury(outlet, None)
+        if not self._closed:
+            log.warning("event=egress_broker_lost reason=%r sandboxes=%d", reason, len(self._outlets))
+            self.restarts += 1
+            self._reviving = asyncio.ensure_future(self._revive())
+
+    async def _revive(self) -> None:
+        """Another broker, and new doors for all that live."""
+        for outlet in tuple(self._outlets.values()):
+            if self._closed:
+                return
+            try:
+                outlet.ports.clear()
+                await self._wire(await self._broker(), outlet, "open", _ports_of(outlet.policy))
+            except Exception as error:  # noqa: BLE001 - the boundary of one sandbox: it stays without a way out
+                log.error("event=egress_rewire_failed box=%d error=%r", outlet.box_id, error)
+                await asyncio.sleep(_RETRY_S)
+
+
+def _ports_of(policy: Policy) -> list[int]:
+    return list(dict.fromkeys((*PORTS, *policy.ports)))
+
+
+def policy_of(given: Mapping[str, Any]) -> Policy:
+    """A policy that has travelled as plain data, its presets resolved."""
+    return parse(given, {})

@@ -1,0 +1,204 @@
+"""HTTP that can be read: each request of a connection is held against the policy, not only the first.
+
+Two hosts behind one address differ by what a request says, so a connection that was let go for one host must not carry
+a request for another. Requests are therefore read (by h11, which is strict about what a request is), decided one by
+one, and written anew; answers come back the same way. Each request gets a connection outside of its own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+import h11
+
+from hotbed.egress.decisions import Target, judge_method, settle
+from hotbed.runtime.egress import sockets
+from hotbed.runtime.egress.flow import Flow
+from hotbed.runtime.egress.relay import relay
+from hotbed.runtime.egress.targets import Refused, target_from
+
+if TYPE_CHECKING:
+    from hotbed.runtime.egress.ward import Ward
+
+HEAD_S = 10.0
+BODY_S = 120.0
+HEAD_LIMIT = 1 << 16
+_CHUNK = 1 << 18
+_OURS = {
+    b"connection",
+    b"keep-alive",
+    b"proxy-connection",
+    b"proxy-authorization",
+    b"te",
+    b"trailer",
+    b"upgrade",
+    b"expect",
+}
+Headers = list[tuple[bytes, bytes]]
+
+
+class Web:
+    """The server's side of one connection of a sandbox."""
+
+    def __init__(self, ward: Ward, inner: socket.socket) -> None:
+        self._ward = ward
+        self._inner = inner
+        self._talk = h11.Connection(h11.SERVER, max_incomplete_event_size=HEAD_LIMIT)
+
+    async def serve(self, dialled: Target | None) -> None:
+        """Every request until the end. `dialled` is where the program went; None when it speaks to a proxy."""
+        try:
+            while True:
+                request = await self._next(HEAD_S)
+                if not isinstance(request, h11.Request):
+                    return
+                with Flow(self._ward, self._inner, "http") as flow:
+                    if not await self._one(flow, request, dialled):
+                        return
+                if self._talk.our_state is not h11.DONE or self._talk.their_state is not h11.DONE:
+                    return
+                self._talk.start_next_cycle()
+        except h11.ProtocolError as error:
+            await self._say(400, f"not HTTP as it should be: {error}")
+
+    async def _one(self, flow: Flow, request: h11.Request, dialled: Target | None) -> bool:
+        """One request; whether another may follow."""
+        flow.method = request.method.decode("ascii", "replace")
+        try:
+            target, said, path = asked_for(request, dialled)
+        except Refused as error:
+            await self._say(400, str(error))
+            return False
+        way = settle(self._ward.policy, target, "http", said)
+        way = replace(way, verdict=judge_method(self._ward.policy, way.verdict, way.name, target.port, flow.method))
+        try:
+            outer = await flow.dial(target, way)
+        except Refused as error:
+            await self._say(403, f"refused by this sandbox's egress policy: {error}")
+            return False
+        except OSError as error:
+            await self._say(502, f"the other side cannot be reached: {error}")
+            return False
+        with outer:
+            return await self._exchange(flow, request, path, outer)
+
+    async def _exchange(self, flow: Flow, request: h11.Request, path: bytes, outer: socket.socket) -> bool:
+        theirs = h11.Connection(h11.CLIENT, max_incomplete_event_size=HEAD_LIMIT)
+        upgrade = any(name == b"upgrade" for name, _ in request.headers)
+        await self._write(outer, theirs.send(sent_on(request, path, upgrade=upgrade)), flow.count_up)
+        if self._talk.they_are_waiting_for_100_continue:
+            await self._reply(h11.InformationalResponse(status_code=100, headers=[]))
+        async for event in self._body():
+            await self._write(outer, theirs.send(event), flow.count_up)
+        while True:
+            event = await _event(theirs, outer, BODY_S)
+            if isinstance(event, h11.InformationalResponse) and event.status_code == 101 and upgrade:
+                return await self._switch(flow, event, theirs, outer)
+            if isinstance(event, (h11.Response, h11.InformationalResponse)):
+                event = _received(event)
+            if event in (h11.PAUSED, h11.NEED_DATA) or isinstance(event, h11.ConnectionClosed):
+                return False
+            data = self._talk.send(event)
+            await self._write(self._inner, data, flow.count_down)
+            if isinstance(event, h11.EndOfMessage):
+                return True
+
+    async def _switch(self, flow: Flow, event: Any, theirs: h11.Connection, outer: socket.socket) -> bool:
+        """Both sides have agreed to speak something else."""
+        await self._write(self._inner, self._talk.send(event), flow.count_down)
+        for connection, sink, count in ((theirs, self._inner, flow.count_down), (self._talk, outer, flow.count_up)):
+            await self._write(sink, connection.trailing_data[0], count)
+        await relay(self._inner, outer, self._ward.pipes, up=flow.count_up, down=flow.count_down)
+        return False
+
+    async def _body(self) -> AsyncIterator[Any]:
+        while True:
+            event = await self._next(BODY_S)
+            if isinstance(event, (h11.Data, h11.EndOfMessage)):
+                yield event
+            if isinstance(event, h11.EndOfMessage):
+                return
+            if not isinstance(event, h11.Data):
+                raise Refused("a request that was broken off")
+
+    async def _next(self, patience_s: float) -> Any:
+        return await _event(self._talk, self._inner, patience_s)
+
+    async def _say(self, status: int, text: str) -> None:
+        """An answer of our own, and no more after it."""
+        if self._talk.our_state not in (h11.IDLE, h11.SEND_RESPONSE):
+            return
+        body = text.encode() + b"\n"
+        headers = [("content-type", "text/plain; charset=utf-8"), ("content-length", str(len(body)))]
+        await self._reply(h11.Response(status_code=status, headers=[*headers, ("connection", "close")]))
+        await self._reply(h11.Data(data=body))
+        await self._reply(h11.EndOfMessage())
+
+    async def _reply(self, event: Any) -> None:
+        await self._write(self._inner, self._talk.send(event), None)
+
+    async def _write(self, sink: socket.socket, data: bytes | None, count: Any) -> None:
+        if data:
+            if count is not None:
+                count(len(data))
+            await asyncio.wait_for(sockets.send(sink, data), BODY_S)
+
+
+async def _event(connection: h11.Connection, sock: socket.socket, patience_s: float) -> Any:
+    """The next event of a connection."""
+    while True:
+        event = connection.next_event()
+        if event is not h11.NEED_DATA:
+            return event
+        connection.receive_data(await asyncio.wait_for(sockets.receive(sock, _CHUNK), patience_s))
+
+
+def asked_for(request: h11.Request, dialled: Target | None) -> tuple[Target, str, bytes]:
+    """Where a request is to go, whose name it says, and its path. Raises `Refused` for one that says it in two ways."""
+    host = next((value.decode("latin-1") for name, value in request.headers if name == b"host"), "")
+    raw = request.target.decode("latin-1")
+    if raw.startswith("/") or (raw == "*" and request.method == b"OPTIONS"):
+        if dialled is None:
+            raise Refused("this is a proxy: it needs a whole URL")
+        named = target_from(_host_of(host), dialled.port) if host else None
+        said = named.name if named is not None else ""
+        if named is not None and named.address is not None and named.address != dialled.address:
+            raise Refused(f"the Host {host[:80]!r} is not where the connection goes")
+        return dialled, said, request.target
+    parts = urlsplit(raw)
+    if parts.scheme != "http" or not parts.hostname or "@" in parts.netloc:
+        raise Refused(f"{raw[:80]!r} is no URL that can be fetched here")
+    target = target_from(parts.hostname, parts.port or 80)
+    if host and target_from(_host_of(host), target.port) != target:
+        raise Refused("its URL and its Host differ")
+    if dialled is not None and target != dialled and (dialled.name or target.address is not None):
+        raise Refused("its URL is not where the connection goes")
+    path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+    return dialled or target, target.name, path.encode("latin-1")
+
+
+def _host_of(value: str) -> str:
+    """A Host header without its port."""
+    if value.startswith("["):
+        return value.partition("]")[0][1:]
+    return value.partition(":")[0]
+
+
+def sent_on(request: h11.Request, path: bytes, *, upgrade: bool) -> h11.Request:
+    """The request as it is sent outside: its own headers, and a connection that is for it alone."""
+    headers: Headers = [(name, value) for name, value in request.headers if name not in _OURS]
+    if upgrade:
+        headers += [(name, value) for name, value in request.headers if name == b"upgrade"]
+    headers.append((b"connection", b"upgrade" if upgrade else b"close"))
+    return h11.Request(method=request.method, target=path, headers=headers)
+
+
+def _received(response: Any) -> Any:
+    """An answer as it is handed in: what it says of its connection is about ours outside."""
+    headers = [(name, value) for name, value in response.headers if name not in (b"connection", b"keep-alive")]
+    return type(response)(status_code=response.status_code, headers=headers, reason=response.reason)

@@ -1,0 +1,216 @@
+"""Networks per fork, against an Internet of the tests' own (tests/support/world.py)."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+from hotbed import Sandbox, connect, rollout_once
+from hotbed.errors import InvalidRequest
+from hotbed.sdk.client import Client
+from tests.e2e.processes import wait_until
+from tests.support.world import World, lacking, world
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
+
+# What sandboxes run: the words after it are URLs, each is fetched, and what came of each is printed as JSON.
+FETCH = """
+import json, ssl, sys, urllib.request
+context = ssl.create_default_context(cafile="/work/ca.pem")
+def fetch(url):
+    try:
+        how = context if url.startswith("https") else None
+        with urllib.request.urlopen(url, context=how, timeout=20) as reply:
+            return json.loads(reply.read())["host"]
+    except Exception as error:
+        return f"{type(error).__name__} {getattr(error, 'code', '')} {getattr(error, 'reason', '')}"
+print(json.dumps([fetch(url) for url in sys.argv[1:]]))
+"""
+
+
+@pytest.fixture(scope="module")
+def earth(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    """One world for all."""
+    if why := lacking():
+        pytest.skip(why)
+    with world(tmp_path_factory.mktemp("world"), backend="fork", spares=2) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def client(earth: World) -> Iterator[Client]:
+    """A client of the node in it."""
+    with connect(earth.url) as found:
+        yield found
+
+
+def fetch(earth: World, client: Client, egress: Any, *urls: str) -> tuple[list[str], dict[str, Any]]:
+    """What a rollout under a policy gets from each URL, and what the node says of it."""
+    result = rollout_once(
+        "python", code=FETCH, args=urls, files={"/work/ca.pem": earth.certificate}, egress=egress, client=client
+    )
+    assert result.ok, result.stderr
+    return json.loads(result.stdout), dict(result.egress or {})
+
+
+GOOD, BAD = "good.test", "URLError  [Errno -2] Name or service not known"
+
+
+@pytest.mark.parametrize(
+    ("egress", "good", "evil"),
+    [
+        ({"allow": [GOOD]}, True, False),
+        ({"mode": "allowlist", "allow": ["*.test"], "deny": ["evil.test"]}, True, False),
+        ({"deny": ["evil.test"]}, True, False),
+        ({"mode": "denylist", "deny": ["45.33.0.0/16"]}, True, False),
+        ({"mode": "open"}, True, True),
+        ("open", True, True),
+        ({"mode": "none"}, False, False),
+        (None, False, False),
+        ({"allow": []}, False, False),
+        ({"preset": "package-indexes"}, False, False),
+        ({"preset": "rl-leakage"}, True, True),
+    ],
+)
+def test_every_form_of_policy_holds(earth: World, client: Client, egress: Any, good: bool, evil: bool) -> None:
+    """By name, through TLS and without, for programs that know of no proxy."""
+    urls = [f"{scheme}://{host}/" for host in (GOOD, "evil.test") for scheme in ("http", "https")]
+
+    got, _ = fetch(earth, client, egress, *urls)
+
+    assert [answer in (GOOD, "evil.test") for answer in got] == [good, good, evil, evil]
+
+
+def test_what_was_tried_is_told(earth: World, client: Client) -> None:
+    """On the result, and in the ledger row by row."""
+    before = len(earth.diary("http", host="good.test"))
+
+    _, told = fetch(
+        earth, client, {"allow": [GOOD]}, "http://good.test/x", "https://github.com/answers", "http://evil.test/"
+    )
+
+    assert len(earth.diary("http", host="good.test")) == before + 1
+    assert told["mode"] == "allowlist" and told["bytes_down"] > 0 and told["suspected_leak"] is True
+    assert {item["to"] for item in told["refused"]} == {"github.com", "evil.test"}
+    rows = client.egress(limit=10).attempts
+    found = {(row.kind, row.name, row.verdict, row.leak) for row in rows if row.rollout_id == rows[0].rollout_id}
+    assert ("http", "good.test", "allowed", False) in found and ("dns", "github.com", "denied", True) in found
+
+
+def test_ipv6_goes_the_same_way(earth: World, client: Client) -> None:
+    """Names that lead to it, and addresses that are listed."""
+    policy = {"allow": ["six.test", "[2606:2800::/32]:80"]}
+
+    got, _ = fetch(earth, client, policy, "https://six.test/", "http://[2606:2800:220:1::1]/", "http://[2607::1]/")
+
+    assert got[:2] == ["six.test", "[2606:2800:220:1::1]"]
+    assert got[2].startswith("HTTPError 403")
+
+
+def test_two_forks_have_two_policies_at_once_under_load(earth: World, client: Client) -> None:
+    """None ever gets what the other may."""
+
+    def one(number: int) -> list[bool]:
+        mine, others = ("good.test", "other.test") if number % 2 else ("other.test", "good.test")
+        both = [f"{scheme}://{host}/{number}" for host in (mine, others) for scheme in ("http", "https")]
+        urls = both * 3
+        got, _ = fetch(earth, client, {"allow": [mine]}, *urls)
+        return [answer == mine for answer in got] + [answer == others for answer in got]
+
+    with ThreadPoolExecutor(8) as pool:
+        outcomes = list(pool.map(one, range(24)))
+
+    expected = [True, True, False, False] * 3 + [False] * 12
+    assert outcomes == [expected] * 24
+
+
+def test_a_template_has_a_default_that_sandboxes_override(client: Client, earth: World) -> None:
+    """And one without a network refuses every policy."""
+    client.create_template("web", egress={"allow": [GOOD]})
+    client.create_template("closed", network=False)
+
+    def gets(template: str, egress: Any) -> bool:
+        code = "import urllib.request as u; print(u.urlopen('http://good.test/', timeout=20).status)"
+        return rollout_once(template, code=code, egress=egress, client=client).ok
+
+    assert gets("web", None) and not gets("web", {"mode": "none"})
+    with pytest.raises(InvalidRequest, match="without a network"):
+        gets("closed", "open")
+
+
+DRIP = """
+import socket, sys
+sock = socket.create_connection(("good.test", 80), 20)
+sock.sendall(b"GET /drip HTTP/1.1\\r\\nHost: good.test\\r\\n\\r\\n")
+open("/work/started", "w").close()
+try:
+    while sock.recv(100):
+        pass
+    print("ended")
+except OSError as error:
+    print(type(error).__name__)
+"""
+
+
+def test_a_policy_changes_while_a_connection_lives(earth: World, client: Client) -> None:
+    """What it no longer allows ends at once; what it newly allows works."""
+    with Sandbox("python", egress={"allow": [GOOD]}, client=client) as sandbox, ThreadPoolExecutor(1) as pool:
+        running = pool.submit(sandbox.exec, code=DRIP)
+        assert wait_until(lambda: sandbox.exec(command="test -e /work/started").ok)
+
+        state = sandbox.update_egress({"allow": ["other.test"]})
+
+        assert state.egress["allow"] == ["other.test"]
+        assert running.result(20).stdout.strip() in ("ended", "ConnectionResetError")
+        sandbox.upload_bytes("/work/ca.pem", earth.certificate)
+        got = sandbox.exec(code=FETCH, args=["https://other.test/", "https://good.test/"])
+        assert json.loads(got.stdout) == ["other.test", BAD]
+
+
+def test_a_sandbox_gets_a_network_while_it_lives(earth: World, client: Client) -> None:
+    """And loses it again."""
+    with Sandbox("python", client=client) as sandbox:
+        sandbox.upload_bytes("/work/ca.pem", earth.certificate)
+
+        def reached() -> bool:
+            return bool(json.loads(sandbox.exec(code=FETCH, args=["http://good.test/"]).stdout) == [GOOD])
+
+        assert not reached()
+        sandbox.update_egress("open")
+        assert reached()
+        sandbox.update_egress("none")
+        assert not reached()
+
+
+def test_a_killed_broker_lets_nothing_out_and_comes_back(earth: World, client: Client) -> None:
+    """Fail closed: its doors are its own, and go with it."""
+    with Sandbox("python", egress={"allow": [GOOD]}, client=client) as sandbox:
+        sandbox.upload_bytes("/work/ca.pem", earth.certificate)
+        before = earth.broker_pid()
+
+        os.kill(before, signal.SIGKILL)
+
+        def works() -> bool:
+            return bool(json.loads(sandbox.exec(code=FETCH, args=["https://good.test/"]).stdout) == [GOOD])
+
+        assert wait_until(works)
+        assert earth.broker_pid() != before
+        assert json.loads(sandbox.exec(code=FETCH, args=["https://evil.test/"]).stdout) == [BAD]
+
+
+def test_a_server_that_speaks_first_is_reached(earth: World, client: Client) -> None:
+    """At a port the web does not use, by name."""
+    code = (
+        "import socket\nfor port in (22, 2222):\n    sock = socket.create_connection(('good.test', port), 20)\n"
+        "    print(sock.recv(100)); sock.sendall(b'hello'); print(sock.recv(100))"
+    )
+
+    result = rollout_once("python", code=code, egress={"allow": ["good.test:22,2222"]}, client=client)
+
+    assert result.stdout.split("\n")[:4] == ["b'SSH-2.0-internet\\r\\n'", "b'hello'"] * 2

@@ -1,0 +1,41 @@
+"""Doors in a namespace; that they lead out is in tests/e2e/test_egress.py."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import struct
+from types import SimpleNamespace
+
+from hotbed.guest.template import wiring
+
+
+def test_the_route_takes_every_address() -> None:
+    """RTM_NEWROUTE of type local, without a destination, by the loopback."""
+    message = wiring.route_message(socket.AF_INET, socket.inet_aton("127.0.0.1"))
+
+    length, kind = struct.unpack_from("=IH", message)
+    assert (length, kind) == (len(message), 24)
+    assert message[17] == 0 and message[16 + 4] == 255 and message[16 + 7] == 2  # prefix, table, type
+
+
+def test_a_sandbox_that_has_ended_closes_the_channel() -> None:
+    """The broker hears of it by that."""
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    with ours:
+        wiring.serve(None, -1, {"ports": [80]}, [theirs.detach()])
+
+        assert ours.recv(10) == b""
+
+
+def test_a_namespace_that_cannot_be_entered_is_told() -> None:
+    """Then there are no doors, and nobody waits for them."""
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    null = os.open("/dev/null", os.O_RDONLY)
+    child = SimpleNamespace(network=SimpleNamespace(fd=null, wired=False))
+    with ours:
+        wiring.serve(child, null, {"ports": [80]}, [theirs.detach()])
+
+        assert "error" in json.loads(ours.recv(1000))
+    os.close(null)

@@ -1,0 +1,102 @@
+"""The broker process's loop, in this process; rights are given up in tests/e2e/test_egress.py."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from typing import Any
+
+from hotbed.guest.frames import Header
+from hotbed.runtime.egress.broker import Broker
+from hotbed.runtime.link import Link
+from tests.support.wards import Walls
+
+
+class Node:
+    """The other end of a broker's channel."""
+
+    def __init__(self) -> None:
+        ours, theirs = socket.socketpair()
+        self.heard: asyncio.Queue[Header] = asyncio.Queue()
+        self.broker = Broker(theirs)
+        self.walls = Walls()
+        self.link = Link(
+            ours, body_limit=1 << 20, on_frame=lambda head, _, __: self.heard.put_nowait(head), on_end=lambda _: None
+        )
+
+    def open(self, number: int, policy: dict[str, Any], *, op: str = "open") -> None:
+        """Announce a sandbox and have its doors made."""
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self.walls.wire(number, [3128], theirs.detach())
+        with ours:
+            self.link.post({"op": op, "id": number, "policy": policy}, b"", (ours.fileno(),))
+
+    async def hear(self, op: str) -> Header:
+        """The next of a kind."""
+        while True:
+            header = await asyncio.wait_for(self.heard.get(), 5)
+            if header["op"] == op:
+                return header
+
+    async def close(self) -> None:
+        """End it."""
+        self.link.end("done")
+        await asyncio.wait_for(self.broker.ended, 5)
+
+
+def test_doors_open_serve_and_close() -> None:
+    """From the node's word to a refusal inside, and back to the node."""
+
+    async def act() -> tuple[Header, bytes, list[str]]:
+        node = Node()
+        node.open(7, {"mode": "allowlist", "allow": ["a.org"]})
+        await node.hear("opened")
+        reader, writer = await asyncio.open_connection("127.0.0.1", node.walls.ports[3128])
+        writer.write(b"CONNECT b.org:443 HTTP/1.1\r\n\r\n")
+        answer = await reader.read(100)
+        writer.close()
+        node.link.post({"op": "report", "id": 7, "ask": 1})
+        rows = await node.hear("decisions")
+        report = await node.hear("report")
+        node.link.post({"op": "close", "id": 7})
+        closed = await node.hear("closed")
+        await node.close()
+        return report, answer, [rows["rows"][0]["name"], closed["op"]]
+
+    report, answer, told = asyncio.run(act())
+
+    assert answer.startswith(b"HTTP/1.1 403 ")
+    assert report["tally"]["denied"] == 1 and told == ["b.org", "closed"]
+
+
+def test_a_sandbox_that_ended_first_is_told() -> None:
+    """By the end of its channel."""
+
+    async def act() -> Header:
+        node = Node()
+        node.walls.broken = True
+        node.open(7, {"mode": "open"})
+        broken = await node.hear("broken")
+        await node.close()
+        return broken
+
+    assert asyncio.run(act())["message"] == "the sandbox has ended"
+
+
+def test_a_policy_is_changed_and_unknown_sandboxes_have_no_tally() -> None:
+    """Each question is answered."""
+
+    async def act() -> tuple[Header, Header]:
+        node = Node()
+        node.open(7, {"mode": "open"})
+        await node.hear("opened")
+        node.link.post({"op": "policy", "id": 7, "policy": {"mode": "none"}, "ask": 1})
+        changed = await node.hear("changed")
+        node.link.post({"op": "report", "id": 8, "ask": 2})
+        report = await node.hear("report")
+        await node.close()
+        return changed, report
+
+    changed, report = asyncio.run(act())
+
+    assert changed["ask"] == 1 and report["tally"] is None

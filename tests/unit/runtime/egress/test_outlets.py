@@ -1,0 +1,140 @@
+"""The node's handle on the broker."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pytest
+
+from hotbed.egress.policy import parse
+from hotbed.errors import SandboxFailed
+from hotbed.runtime.egress.broker import Broker
+from hotbed.runtime.egress.outlets import PORTS, Outlets
+from tests.support.wards import Walls
+
+ALLOW = parse({"allow": ["a.org:8443"]}, {})
+
+
+class Brokers:
+    """Starts brokers in this process, and can lose them."""
+
+    def __init__(self) -> None:
+        self.channels: list[socket.socket] = []
+        self._made: list[Broker] = []
+
+    async def start(self) -> socket.socket:
+        """Another one."""
+        ours, theirs = socket.socketpair()
+        self.channels.append(theirs)
+        self._made.append(Broker(theirs))
+        return ours
+
+    async def gone(self) -> None:
+        """All of them."""
+        for broker in self._made:
+            await asyncio.wait_for(broker.ended, 5)
+
+    def lose(self) -> None:
+        """As a kill would."""
+        self.channels[-1].shutdown(socket.SHUT_RDWR)
+
+
+def test_a_sandbox_gets_doors_where_its_policy_needs_them() -> None:
+    """The usual ones, and those it names."""
+
+    async def act() -> list[int]:
+        brokers, walls = Brokers(), Walls()
+        outlets = Outlets(brokers.start)
+        outlet = await outlets.open(7, walls, ALLOW)
+        tally = await outlet.tally()
+        assert tally["allowed"] == 0 and len(outlets) == 1
+        outlet.close()
+        outlet.close()
+        assert len(outlets) == 0
+        outlets.close()
+        await brokers.gone()
+        return walls.asked[0]
+
+    assert asyncio.run(act()) == [*PORTS, 8443]
+
+
+def test_a_new_policy_opens_what_is_missing() -> None:
+    """And nothing twice."""
+
+    async def act() -> list[list[int]]:
+        brokers, walls = Brokers(), Walls()
+        outlets = Outlets(brokers.start)
+        outlet = await outlets.open(7, walls, ALLOW)
+        await outlet.change(parse({"allow": ["b.org:8443,9000"]}, {}))
+        outlets.close()
+        await brokers.gone()
+        return walls.asked[1:]
+
+    assert asyncio.run(act()) == [[9000]]
+
+
+def test_a_sandbox_that_ends_meanwhile_has_no_way_out() -> None:
+    """And is not kept."""
+
+    async def act() -> int:
+        brokers, walls = Brokers(), Walls()
+        outlets = Outlets(brokers.start)
+        walls.broken = True
+        with pytest.raises(SandboxFailed, match="could not be given a network"):
+            await outlets.open(7, walls, ALLOW)
+        outlets.close()
+        await brokers.gone()
+        return len(outlets)
+
+    assert asyncio.run(act()) == 0
+
+
+def test_a_lost_broker_is_replaced_and_the_living_get_new_doors() -> None:
+    """Under the policy they have by then."""
+
+    async def act() -> tuple[int, int]:
+        brokers, walls = Brokers(), Walls()
+        outlets = Outlets(brokers.start)
+        outlet = await outlets.open(7, walls, ALLOW)
+        before = walls.ports[80]
+        brokers.lose()
+        while outlets.restarts == 0 or len(walls.asked) < 2 or not outlet.ports:
+            await asyncio.sleep(0.005)
+        assert (await outlet.tally())["denied"] == 0
+        outlets.close()
+        await brokers.gone()
+        return before, walls.ports[80]
+
+    before, after = asyncio.run(act())
+
+    assert before != after
+
+
+def test_what_was_tried_is_told_to_its_last() -> None:
+    """Also when the sandbox has ended."""
+
+    async def act() -> list[tuple[int, int, bool]]:
+        heard: list[tuple[int, int, bool]] = []
+
+        def on_rows(box_id: int, rows: Sequence[Mapping[str, Any]], over: bool) -> None:
+            heard.append((box_id, len(rows), over))
+
+        brokers, walls = Brokers(), Walls()
+        outlets = Outlets(brokers.start)
+        outlets.on_rows = on_rows
+        outlet = await outlets.open(7, walls, ALLOW)
+        reader, writer = await asyncio.open_connection("127.0.0.1", walls.ports[3128])
+        writer.write(b"CONNECT b.org:443 HTTP/1.1\r\n\r\n")
+        await reader.read(100)
+        writer.close()
+        outlet.close()
+        while not heard or not heard[-1][2]:
+            await asyncio.sleep(0.005)
+        outlets.close()
+        await brokers.gone()
+        return heard
+
+    assert asyncio.run(act()) == [(7, 1, False), (7, 0, True)]
