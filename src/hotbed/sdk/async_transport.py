@@ -130,7 +130,8 @@ class _Run:
         if self._socket is None:
             self._socket = await self._dial(step.timeout_s)
         self._socket.setblocking(False)
-        return Opened(reused=reused, headers=headers, prefix=link.address.prefix)
+        remote = link.address.host is not None
+        return Opened(reused=reused, headers=headers, prefix=link.address.prefix, remote=remote)
 
     async def _dial(self, timeout_s: float) -> socket.socket:
         address = self._link.address

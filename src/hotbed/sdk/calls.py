@@ -53,7 +53,8 @@ class Call(Generic[T]):
 
     `timeout_s` bounds the whole of an ordinary call and each wait of a streaming one. `patience_s` is how long a call
     that was refused before anything ran is tried again. A call with an `upload` cannot be sent twice. `leased` names
-    the client's lease, so that what it makes ends with the client. `sandbox_id` is the sandbox the call is about, when
+    the client's lease, so that what it makes ends with the client. A `keyed` one is done once by a remote node, however
+    often it is sent. `sandbox_id` is the sandbox the call is about, when
     it is one that we know to have existed.
     """
 
@@ -67,6 +68,7 @@ class Call(Generic[T]):
     timeout_s: float = ANSWER_TIMEOUT_S
     patience_s: float = 30.0
     leased: bool = False
+    keyed: bool = False
     sandbox_id: str | None = None
 
     @property
@@ -133,6 +135,7 @@ def create_sandbox(request: CreateSandbox) -> Call[SandboxCreated]:
         read=partial(read_as, SandboxCreated),
         body=json_body(to_wire(request)),
         leased=True,
+        keyed=True,
     )
 
 
@@ -175,6 +178,7 @@ def _run(
         timeout_s=request.timeout_seconds + DELIVERY_GRACE_S,
         patience_s=request.timeout_seconds,
         leased=leased,
+        keyed=not request.stream,
         sandbox_id=sandbox_id,
     )
 

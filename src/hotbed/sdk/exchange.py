@@ -10,7 +10,8 @@ What may be sent again is decided here, and only where the node cannot have acte
 * a kept connection turned out to be dead before it took the request: once more, on a fresh one;
 * the node refused before any side effect (`AtCapacity`, `Draining`): wait as long as it says, within `patience_s`;
 * the node does not hold the lease that the call named: with another lease;
-* a GET or DELETE whose connection ended without a byte of answer: as if it had not been sent.
+* a GET or DELETE whose connection ended without a byte of answer: as if it had not been sent;
+* a call to a remote node that carries an idempotency key: the node does it once.
 
 Anything else ends as `NodeUnavailable` or `DeadlineExceeded`, whose message says whether the request may have run.
 """
@@ -18,6 +19,7 @@ Anything else ends as `NodeUnavailable` or `DeadlineExceeded`, whose message say
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Iterator
 from time import monotonic
 from typing import Any, TypeVar
@@ -27,6 +29,7 @@ from hotbed.sdk.calls import Call
 from hotbed.sdk.http import ResponseReader, chunk, request_head
 from hotbed.sdk.retries import pause_before_redial, pause_before_retry
 from hotbed.sdk.steps import Finish, Open, Opened, Pause, Pull, Push, Read, Revive, Steps, Write
+from hotbed.wire.routes import KEY_HEADER
 
 T = TypeVar("T")
 
@@ -68,9 +71,10 @@ def exchange(call: Call[T], *, now: Callable[[], float] = monotonic) -> Steps[T]
     """Make the call, again where that is safe."""
     attempt = 0
     clock = _Clock(call, now)
+    key = os.urandom(12).hex() if call.keyed else ""
     while True:
         try:
-            return (yield from _attempt(call, clock))
+            return (yield from _attempt(call, clock, key))
         except _Unsent as unsent:
             pause = yield from _redial(attempt, clock.elapsed(), unsent.reason)
         except Error as failure:
@@ -107,7 +111,7 @@ def _redial(attempt: int, elapsed: float, reason: OSError) -> Steps[float]:
     return pause
 
 
-def _attempt(call: Call[T], clock: _Clock) -> Steps[T]:
+def _attempt(call: Call[T], clock: _Clock, key: str) -> Steps[T]:
     """One try; a second connection only where the first, a kept one, had died before."""
     for fresh in (False, True):
         patience = min(clock.left(), _DIAL_S)
@@ -117,6 +121,7 @@ def _attempt(call: Call[T], clock: _Clock) -> Steps[T]:
             raise _Unsent(reason) from reason
         reader = ResponseReader()
         stale = opened.reused and not fresh
+        keyed = _with_key(opened, key)
         if not (yield from _send(call, opened, reader, clock, stale=stale)):
             continue
         try:
@@ -124,13 +129,21 @@ def _attempt(call: Call[T], clock: _Clock) -> Steps[T]:
         except TimeoutError:
             raise
         except OSError as reason:
-            if call.idempotent and not reader.touched:
+            if keyed or (call.idempotent and not reader.touched):
                 yield Finish(reusable=False)
                 if stale:
                     continue
                 raise _Unsent(reason) from reason  # asked again of the next node: doing it twice is doing it once
             raise _lost(call, reason) from reason
     raise AssertionError("a fresh connection is never stale")
+
+
+def _with_key(opened: Opened, key: str) -> bool:
+    """Let the node know that it is to be done once; whether it will. A local node's end is the end of all it did."""
+    if not key or not opened.remote:
+        return False
+    opened.headers += f"{KEY_HEADER}: {key}\r\n".encode("ascii")
+    return True
 
 
 def _send(call: Call[Any], opened: Opened, reader: ResponseReader, clock: _Clock, *, stale: bool) -> Steps[bool]:

@@ -27,12 +27,13 @@ class Open:
 class Opened:
     """A connection is there. `headers` are the lines that every request to this node carries."""
 
-    __slots__ = ("reused", "headers", "prefix")
+    __slots__ = ("reused", "headers", "prefix", "remote")
 
-    def __init__(self, *, reused: bool, headers: bytes, prefix: str = "") -> None:
+    def __init__(self, *, reused: bool, headers: bytes, prefix: str = "", remote: bool = False) -> None:
         self.reused = reused
         self.headers = headers
         self.prefix = prefix
+        self.remote = remote
 
 
 class Write:

@@ -243,7 +243,8 @@ class _Driver:
         reused = self._socket is not None
         if self._socket is None:
             self._socket = dial(link.address, step.timeout_s)
-        return Opened(reused=reused, headers=headers, prefix=link.address.prefix)
+        remote = link.address.host is not None
+        return Opened(reused=reused, headers=headers, prefix=link.address.prefix, remote=remote)
 
     def _finish(self, *, reusable: bool) -> None:
         connection, self._socket = self._connection, None

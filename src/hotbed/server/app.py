@@ -13,6 +13,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from hotbed.errors import Error, InvalidRequest, NotFound
 from hotbed.node.keys.keyring import Keyring
 from hotbed.node.node import Node
+from hotbed.node.once import Once
 from hotbed.node.tenants import Tenants
 from hotbed.server.admission import admit
 from hotbed.server.audit import audited
@@ -118,10 +119,12 @@ WATCHED = frozenset({routes.ROLLOUT.name, routes.EXEC.name})
 def make_app(node: Node) -> ASGIApp:
     """The application of one node. The node is started and closed by who made it."""
     by_path: dict[str, dict[str, Operation]] = {}
+    once: Once[bytes] = Once(node.nursery, len)
     for route, handler in HANDLERS:
-        operation = Operation(route, audited(route, handler), node, admit=admit, watched=route.name in WATCHED)
+        watched = route.name in WATCHED
+        operation = Operation(route, audited(route, handler), node, admit=admit, watched=watched, once=once)
         by_path.setdefault(route.path, {})[route.method] = operation
-    published = partial(Operation, node=node, admit=admit_published, decode=json_object)
+    published = partial(Operation, node=node, admit=admit_published, decode=json_object, once=once)
     for route, handler, watched in daemon.HANDLERS:
         operation = published(route, audited(route, handler), watched=watched, refuse=daemon.refuse)
         by_path.setdefault(route.path, {})[route.method] = operation
@@ -132,7 +135,8 @@ def make_gateway(node: Node, own: ASGIApp) -> ASGIApp:
     """What a published gateway client is served: its own paths in its words, and everything else in ours."""
     refuse = refusing(collimate.GATEWAY_CODES, collimate.SANDBOX)
     by_path: dict[str, dict[str, Operation]] = {}
-    published = partial(Operation, node=node, admit=admit_published, decode=json_object)
+    once: Once[bytes] = Once(node.nursery, len)
+    published = partial(Operation, node=node, admit=admit_published, decode=json_object, once=once)
     for route, handler, watched in (*gateways.HANDLERS, *catalog.HANDLERS):
         operation = published(route, audited(route, handler), watched=watched, refuse=refuse)
         by_path.setdefault(route.path, {})[route.method] = operation

@@ -10,12 +10,12 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from hotbed.server.patience import PatientHttp
 
 _HEAD = b"HTTP/1.1 "
 
 
-class JoinedHttp(HttpToolsProtocol):
+class JoinedHttp(PatientHttp):
     """HTTP on a connection whose writes are joined."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as in uvicorn

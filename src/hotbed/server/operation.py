@@ -19,16 +19,33 @@ from starlette.types import Receive, Scope, Send
 
 from hotbed.errors import TooLarge
 from hotbed.node import trace
-from hotbed.node.leases import Lease
+from hotbed.node.leases import Lease, tenant_id
 from hotbed.node.node import Node
+from hotbed.node.once import Once, check_key
 from hotbed.node.tenants import Caller, Tenant
 from hotbed.server.connection import Gone, until_hung_up
 from hotbed.server.errors import error_response
 from hotbed.server.tally import Tally
-from hotbed.wire.routes import LEASE_HEADER, Route
+from hotbed.wire.checks import require
+from hotbed.wire.routes import KEY_HEADER, LEASE_HEADER, Route
 
 BODY_LIMIT = 64 << 20
 DRAIN_S = 5.0
+#: What is done once under an idempotency key, on our wire and the published ones.
+KEYED = frozenset(
+    ("POST", path)
+    for path in (
+        "/v1/sandboxes",
+        "/v1/sandboxes/{id}/exec",
+        "/v1/sandboxes/{id}/fork",
+        "/v1/sandboxes/{id}/jobs",
+        "/v1/rollouts",
+        "/v1/sessions",
+        "/v1/sessions/{id}/exec",
+        "/v1/exec",
+        "/exec",
+    )
+)
 CALLER = "hotbed.caller"  # in the scope, put there by the door of a listener that asks for keys
 
 _encode = msgspec.json.Encoder().encode
@@ -85,6 +102,7 @@ class Operation:
         watched: bool = False,
         refuse: Refuse = refuse_plainly,
         decode: Decode | None = None,
+        once: Once[bytes] | None = None,
     ) -> None:
         self.route = route
         self._handler = handler
@@ -95,6 +113,7 @@ class Operation:
         if route.request is not None:
             decode = msgspec.json.Decoder(route.request).decode
         self._decode = decode
+        self._once = once if (route.method, route.path) in KEYED else None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         tally = Tally(receive, send)
@@ -121,17 +140,40 @@ class Operation:
 
     async def _respond(self, request: Request, caller: Caller | None) -> Response:
         lease = self._node.leases.get(request.headers.get(LEASE_HEADER))
-        body = self._decode(await read_body(request)) if self._decode is not None else None
+        raw = await read_body(request) if self._decode is not None else b""
+        body = self._decode(raw) if self._decode is not None else None
         call = Call(request=request, body=body, lease=lease, caller=caller)
         if caller is not None:
             call = await self._admit(self._node, self.route, call)
-        if self._watched:
-            answer = await until_hung_up(request.receive, self._handler(self._node, call))
-        else:
-            answer = await self._handler(self._node, call)
+        once = self._once if KEY_HEADER in request.headers else None
+        work = self._keyed_answer(call, raw, once) if once is not None else self._answer(call)
+        answer = await (until_hung_up(request.receive, work) if self._watched else work)
         if isinstance(answer, Response):
             return answer
-        return Response(_encode(answer), self.route.status, media_type="application/json")
+        return Response(answer, self.route.status, media_type="application/json")
+
+    async def _answer(self, call: Call) -> bytes | Response:
+        answer = await self._handler(self._node, call)
+        return answer if isinstance(answer, Response) else _encode(answer)
+
+    async def _keyed_answer(self, call: Call, raw: bytes, once: Once[bytes]) -> bytes:
+        """The same under an idempotency key: done once, and not given up when the client is. See `node.once`."""
+
+        async def work() -> bytes:
+            answer = await self._answer(call)
+            assert isinstance(answer, bytes), "a stream was refused"
+            return answer
+
+        key = call.request.headers[KEY_HEADER]
+        check_key(key)
+        require(
+            not getattr(call.body, "stream", False),
+            "what is streamed cannot be asked for twice",
+            "leave out stream or the idempotency key, or start a job",
+        )
+        under = call.lease.id if call.lease is not None and call.lease.held else ""
+        asked = f"{self.route.method} {call.request.url.path}\n".encode() + raw
+        return await once.do(tenant_id(call.lease), f"{under} {key}", asked, work)
 
 
 async def read_body(request: Request, limit: int = BODY_LIMIT) -> bytes:

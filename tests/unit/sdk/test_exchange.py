@@ -99,6 +99,27 @@ def test_post_that_ends_without_an_answer_is_never_repeated() -> None:
         Play(kept(), b"").run(post())
 
 
+def test_a_post_with_a_key_is_repeated_to_a_remote_node_only() -> None:
+    """It does it once, under a key that stays the same; a local node's end is the end of all that it did."""
+    written: list[bytes] = []
+
+    class Keyed(Play):
+        def perform(self, step: Any) -> Any:
+            if isinstance(step, Write):
+                written.append(step.data)
+            return super().perform(step)
+
+    def remote() -> Opened:
+        return Opened(reused=False, headers=b"", remote=True)
+
+    play = Keyed(remote(), ConnectionResetError(), remote(), answer(b"half")[:-2], ConnectionResetError(), remote(), OK)
+    assert play.run(post(keyed=True)) == b'{"x": 1}'
+    keys = {data.partition(b"idempotency-key: ")[2].partition(b"\r\n")[0] for data in written}
+    assert len(written) == 3 and len(keys) == 1 and len(keys.pop()) == 24
+    with pytest.raises(NodeUnavailable, match="may have run"):
+        Play(fresh(), ConnectionResetError()).run(post(keyed=True))
+
+
 def test_half_an_answer_is_not_repeated_even_for_a_get() -> None:
     """The node began to answer and died: that is news."""
     with pytest.raises(NodeUnavailable):

@@ -17,6 +17,7 @@ from hotbed.server.operation import Call, Operation, read_body
 from hotbed.wire.routes import HEALTH
 from tests.unit.node.nodes import running_node
 from tests.unit.server.asking import Asked, ask, served
+from tests.unit.server.keyed import doorway
 
 
 def test_a_failure_in_a_handler_is_an_answer() -> None:
@@ -94,3 +95,30 @@ def test_a_trace_is_passed_on_to_the_ledger(header: str | None, tmp_path: Path) 
             assert traced == (header if header and header.startswith("00-") else None)
 
     asyncio.run(scenario())
+
+
+def test_a_request_under_a_key_is_done_once(tmp_path: Path) -> None:
+    """With its answer, byte for byte, for its tenant only; another request under it is refused."""
+
+    async def run() -> None:
+        async with doorway(tmp_path) as way:
+            headers = {"idempotency-key": "k1"}
+            body = {"template": "python"}
+            first = await way.ask("acme", "POST", "/v1/sandboxes", body, **headers)
+            second = await way.ask("acme", "POST", "/v1/sandboxes", body, **headers)
+            assert (first.status, second.status) == (201, 201) and first.body == second.body
+            path = f"/v1/sandboxes/{first.json['id']}/exec"
+            append = {"command": "echo x >> f; wc -l < f"}
+            counts = await asyncio.gather(*(way.ask("acme", "POST", path, append, **headers) for _ in range(3)))
+            assert [answer.json["code"] for answer in counts] == ["key_reused"] * 3
+            headers = {"idempotency-key": "k2"}
+            counts = await asyncio.gather(*(way.ask("acme", "POST", path, append, **headers) for _ in range(3)))
+            assert {answer.json["stdout"].strip() for answer in counts} == {"1"}
+            other = await way.ask("bob", "POST", "/v1/sandboxes", body, **{"idempotency-key": "k1"})
+            assert other.json["id"] != first.json["id"]
+            streamed = await way.ask("acme", "POST", path, {**append, "stream": True}, **{"idempotency-key": "k3"})
+            assert streamed.json["code"] == "invalid_request"
+            bad = await way.ask("acme", "POST", path, append, **{"idempotency-key": "x" * 300})
+            assert bad.json["code"] == "invalid_request"
+
+    asyncio.run(run())
