@@ -24,6 +24,7 @@ from . import child, programs
 from .reseed import reseed
 from .stdio import Stdio
 
+_KEPT = 2 << 20
 _PRINTS = 4  # after the channel, and after the counters of the cgroups
 
 
@@ -33,6 +34,7 @@ def run(channel: socket.socket, config: Mapping[str, Any], stdio: Stdio) -> NoRe
     try:
         _arrange(_PRINTS + len(config.get("events", ())))
         _limit_files(config["limits"]["disk_mib"])
+        stdio.keep(_KEPT)
         os.chdir(config["cwd"])
         program = programs.find(config["solo"]["program"])
         if getattr(program, "RESEEDS", True):

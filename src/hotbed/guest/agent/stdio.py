@@ -11,6 +11,7 @@ The objects are made once in the template, over descriptors 0, 1 and 2, which be
 from __future__ import annotations
 
 import io
+import os
 import sys
 import time
 from typing import Any, Optional
@@ -26,16 +27,26 @@ _clock = time.monotonic
 
 
 class _Raw(io.FileIO):
-    """A descriptor whose writes are noted."""
+    """A descriptor whose writes are noted. With `most`, a file that keeps so many bytes: the first and the last."""
 
     log: Optional[OrderLog] = None
     bit = 0
+    most: Optional[int] = None
+    size = 0
 
     def write(self, data: Any) -> Any:
         count = _raw_write(self, data)
         if count and self.log is not None:
             self.log.note(self.bit, count)
+        if count and self.most is not None:
+            self._keep(self.most, count)
         return count
+
+    def _keep(self, most: int, count: int) -> None:
+        self.size += count
+        if self.size > most:
+            os.ftruncate(self.fileno(), most // 2)
+            self.size = os.lseek(self.fileno(), 0, os.SEEK_END)
 
 
 class _LateRaw(_Raw):
@@ -97,6 +108,10 @@ class Stdio:
         sys.stdin = sys.__stdin__ = self.stdin  # type: ignore[misc]  # typeshed has the dunder ones final
         sys.stdout = sys.__stdout__ = self.stdout  # type: ignore[misc]  # Final to typeshed, not to Python
         sys.stderr = sys.__stderr__ = self.stderr  # type: ignore[misc]  # as above
+
+    def keep(self, most: int) -> None:
+        """Both are files, and are to stay this small: who prints much is not to run out of disk or memory by it."""
+        self._out.most = self._err.most = most
 
     def reset(self) -> None:
         """After a rehearsal: as new."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import time
 
+from hotbed.guest.agent.stdio import _Raw
 from tests.unit.guest.agent_process import AgentProcess
 
 
@@ -59,3 +61,16 @@ def test_replaced_streams_are_the_program_s(agent: AgentProcess) -> None:
     )
 
     assert result.stdout == b"seen\n"
+
+
+def test_a_file_of_prints_stays_small() -> None:
+    """Its beginning and its end are kept, however much is printed."""
+    fd = os.memfd_create("prints")
+    raw = _Raw(fd, "w", closefd=False)
+    raw.most = 20
+    for number in range(1000):
+        raw.write(b"line %03d\n" % number)
+
+    kept = os.pread(fd, 100, 0)
+    assert kept.startswith(b"line 000\nl") and kept.endswith(b"line 999\n") and len(kept) <= 20
+    os.close(fd)
