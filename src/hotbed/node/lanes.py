@@ -7,6 +7,10 @@ on doing so on one connection for as long as the client keeps it.
     client -> {"pool", "token", "workers": [index...]}
     node   -> {"index", "generation", "isolation"} + descriptor, or {"index", "reason"}; for each
            -> {"error": the error's wire form} instead of all of these, when the request itself is refused
+
+On the same connection a client tells how long it was held up by the pool, which is not answered (`pools/stopwatch.py`):
+
+    client -> {"pool", "token", "waited": [[seconds since it began, since it ended, waited, how often]...]}
 """
 
 from __future__ import annotations
@@ -22,6 +26,7 @@ from hotbed.guest.frames import Header
 from hotbed.node.nursery import Nursery
 from hotbed.node.pool import Pool
 from hotbed.node.pools import Pools
+from hotbed.node.waits import Waits
 from hotbed.runtime.link import Link, close_all
 
 BACKLOG = 128
@@ -31,7 +36,8 @@ CONNECTIONS = 1024
 class LaneServer:
     """Listens until it is closed."""
 
-    def __init__(self, pools: Pools, nursery: Nursery) -> None:
+    def __init__(self, pools: Pools, nursery: Nursery, waits: Waits | None = None) -> None:
+        self._waits = waits or Waits()
         self._pools = pools
         self._nursery = nursery
         self._connections: set[LaneConnection] = set()
@@ -70,15 +76,23 @@ class LaneServer:
         if len(self._connections) >= CONNECTIONS:
             accepted.close()
             return
-        self._connections.add(LaneConnection(accepted, self._pools, self._nursery, self._connections.discard))
+        on_end = self._connections.discard
+        self._connections.add(LaneConnection(accepted, self._pools, self._nursery, on_end, waits=self._waits))
 
 
 class LaneConnection:
     """One client, asking for lanes."""
 
     def __init__(
-        self, sock: socket.socket, pools: Pools, nursery: Nursery, on_end: Callable[[LaneConnection], None]
+        self,
+        sock: socket.socket,
+        pools: Pools,
+        nursery: Nursery,
+        on_end: Callable[[LaneConnection], None],
+        *,
+        waits: Waits,
     ) -> None:
+        self._waits = waits
         self._pools = pools
         self._nursery = nursery
         self._link = Link(sock, body_limit=0, on_frame=self._on_frame, on_end=lambda _: on_end(self))
@@ -89,6 +103,9 @@ class LaneConnection:
 
     def _on_frame(self, header: Header, _body: bytes, fds: list[int]) -> None:
         close_all(fds)
+        if "waited" in header:
+            self._waited(header)
+            return
         try:
             pool, indices = self._request(header)
         except Error as error:
@@ -96,6 +113,14 @@ class LaneConnection:
             return
         for index in indices:
             self._nursery.start(self._hand_over(pool, index), name=f"lane-{pool.id}-{index}")
+
+    def _waited(self, header: Header) -> None:
+        """Note it. What is wrong with it is not answered: the client reads nothing but what it asked for."""
+        try:
+            pool = self._pools.get_with(str(header.get("pool")), str(header.get("token")))
+        except Error:
+            return
+        self._waits.note_pool(pool.id, pool.lease, header["waited"])
 
     def _request(self, header: Header) -> tuple[Pool, list[int]]:
         pool_id, token, indices = header.get("pool"), header.get("token"), header.get("workers")

@@ -8,7 +8,7 @@ among what the requests were doing. An instant with n requests in flight counts 
     fork    a sandbox is being made
     exec    a program runs
     grade   candidates are graded, their sandboxes and the judge's included
-    step    environments of a pool step, where the node passes the frames on
+    step    environments of a pool step: where the node passes the frames on, or as the pool's client tells
 
 To keep that exact at the cost of a few additions a request, a client's meter holds one number, the integral of
 1/(requests in flight) over time: what a request adds to a phase is the difference of that number between the phase's
@@ -33,6 +33,7 @@ PHASES: tuple[Phase, ...] = ("queue", "fork", "exec", "grade", "step")
 
 CLIENTS = 64
 BURSTS = 2048
+SPANS = 256  # of one message about a pool
 NEAR_S = 0.05  # a pause shorter than this is none
 LONGEST_S = 60.0  # a burst without an end is kept in pieces of this length
 
@@ -220,10 +221,44 @@ class Waits:
         """A request of a client came in. Who holds no lease is one client with all others of the tenant like that."""
         tenant = tenant_id(lease)
         client = lease.id if lease is not None and lease.held else f"-{tenant}"
+        shown = client if lease is not None and lease.held else ""
+        return Wait(self._meter(client, shown, tenant), self.clock, phase)
+
+    def note_pool(self, pool_id: str, lease: Lease | None, spans: object) -> None:
+        """What a pool's client on this machine tells of waiting for it: a client of its own. Nonsense is ignored."""
+        now_s = self.clock()
+        good = [span for span in spans[:SPANS] if _is_span(span)] if isinstance(spans, list) else []
+        if not good:
+            return
+        meter = self._meter(pool_id, pool_id, tenant_id(lease))
+        for begun_ago_s, ended_ago_s, waited_s, count in good:
+            if meter.bursts and now_s - begun_ago_s < meter.bursts[-1].ended_s:
+                continue  # told twice, or out of order
+            meter.bursts.append(
+                Burst(
+                    begun_s=now_s - begun_ago_s,
+                    ended_s=now_s - ended_ago_s,
+                    busy_s=waited_s,
+                    requests=count,
+                    seconds={"step": waited_s},
+                )
+            )
+
+    def _meter(self, client: str, shown: str, tenant: str) -> Meter:
         meter = self._meters.get(client)
         if meter is None:
-            meter = self._meters[client] = Meter(client if lease is not None and lease.held else "", tenant)
+            meter = self._meters[client] = Meter(shown, tenant)
             while len(self._meters) > CLIENTS:
                 self._meters.popitem(last=False)
         self._meters.move_to_end(client)
-        return Wait(meter, self.clock, phase)
+        return meter
+
+
+def _is_span(span: object) -> bool:
+    """Whether it is four numbers that can be true."""
+    if not isinstance(span, list) or len(span) != 4:
+        return False
+    if any(type(number) not in (int, float) or not 0 <= number < 1e6 for number in span):
+        return False
+    begun_ago_s, ended_ago_s, waited_s, count = span
+    return ended_ago_s <= begun_ago_s and waited_s <= begun_ago_s - ended_ago_s + 1e-3 and type(count) is int

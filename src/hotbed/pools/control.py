@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from hotbed.pools.stopwatch import Span
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grant:
@@ -55,6 +57,10 @@ class Control(Protocol):
 
     def output(self, index: int) -> Output:
         """What a worker has printed so far."""
+        ...
+
+    def waited(self, spans: Sequence[Span]) -> None:
+        """How long the client was held up lately (see `stopwatch`). Returns at once; may be lost."""
         ...
 
     def close(self) -> None:

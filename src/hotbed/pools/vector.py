@@ -30,6 +30,7 @@ from hotbed.pools.relayed import RelayedLanes
 from hotbed.pools.replies import Failure, Stepped
 from hotbed.pools.seats import Logged, Phase, Seat, digest_of
 from hotbed.pools.seeds import episode_seed, given_seeds
+from hotbed.pools.stopwatch import Stopwatch
 
 CLOSE_TIMEOUT_S = 5.0
 
@@ -56,6 +57,7 @@ class VectorPool:
         self._batch: list[int] | None = None
         self._details: list[dict[str, Any]] = [seat.detail("new") for seat in self._seats]
         self._lock = threading.RLock()
+        self._held_up = Stopwatch(control.waited)
         self._pid = os.getpid()
         self._closed = False
 
@@ -155,6 +157,7 @@ class VectorPool:
                 return
             self._closed = True
             if self._pid == os.getpid():
+                self._held_up.flush()
                 self._engine.close(timeout_s=min(CLOSE_TIMEOUT_S, self._options.step_timeout_s))
                 self._control.close()
 
@@ -186,7 +189,8 @@ class VectorPool:
         for index in chosen:
             seed = given[index]
             seeds[index] = episode_seed(self._seed, index, self._seats[index].episode + 1) if seed is None else seed
-        self._engine.begin(seeds)
+        with self._held_up:
+            self._engine.begin(seeds)
         if self._options.recover == "replay":
             for index in chosen:
                 seat = self._seats[index]
@@ -219,7 +223,8 @@ class VectorPool:
         """Entries of the first `want`: those with nothing to wait for come first."""
         asked = [index for index in chosen if self._seats[index].busy]
         found = self._at_hand([index for index in chosen if index not in asked][:want]) if asked != chosen else {}
-        found.update(self._answered(self._engine.gather_steps(asked, want - len(found))))
+        with self._held_up:
+            found.update(self._answered(self._engine.gather_steps(asked, want - len(found))))
         for index, entry in found.items():
             self._sent.pop(index, None)
             self._details[index] = entry[3]

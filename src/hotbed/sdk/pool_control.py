@@ -11,6 +11,7 @@ from hotbed.guest import frames
 from hotbed.pools.branching import Restored, Taken
 from hotbed.pools.control import Grant, Output, WorkerEnd
 from hotbed.pools.relayed import RelayedLanes
+from hotbed.pools.stopwatch import Span
 from hotbed.sdk import pool_calls, snapshot_calls
 from hotbed.sdk.addresses import Address, dial
 from hotbed.sdk.transport import Link
@@ -66,6 +67,15 @@ class NodeControl:
         lanes, self._lanes = self._lanes, None
         if lanes is not None:
             lanes.close()
+
+    def waited(self, spans: Sequence[Span]) -> None:
+        """Tell the node, which shows it. Nothing depends on it, so a node that is gone is not noticed here."""
+        if self._lanes is None:
+            return
+        try:
+            self._lanes.send({"pool": self._pool.id, "token": self._pool.token, "waited": [list(one) for one in spans]})
+        except OSError:
+            self._drop()
 
     def end(self, troubles: Mapping[int, str]) -> Mapping[int, WorkerEnd]:
         """End these workers; how each ended."""

@@ -93,7 +93,7 @@ async def serve(settings: Settings, backend: Backend, ownership: SocketOwnership
     """Start the node, serve until it is time to stop, drain, close."""
     node = Node(backend, settings.policy(), version=package_version(), ledger=open_ledger(settings))
     node.audit = open_audit(settings)
-    lanes = LaneServer(node.pools, node.nursery)
+    lanes = LaneServer(node.pools, node.nursery, node.waits)
     history = History(node)
     try:
         await node.start(warm=settings.warm)

@@ -25,7 +25,7 @@ Answer = tuple[dict[str, Any], list[int]]
 async def serving(tmp_path: Path, n: int = 3) -> AsyncIterator[tuple[Node, PoolCreated]]:
     """A node that hands out lanes, and a pool."""
     async with pooling_node(tmp_path / "home") as node:
-        server = LaneServer(node.pools, node.nursery)
+        server = LaneServer(node.pools, node.nursery, node.waits)
         server.listen(tmp_path / "lanes.sock")
         try:
             yield node, await node.pools.create(await wanted(node, tmp_path, n), None)
@@ -129,5 +129,22 @@ def test_a_client_that_is_gone_costs_no_descriptor(tmp_path: Path) -> None:
             sock.close()
             while backend_of(node).boxes:
                 await asyncio.sleep(0.01)
+
+    asyncio.run(main())
+
+
+def test_what_a_client_tells_of_its_waiting_is_noted_for_who_has_the_token(tmp_path: Path) -> None:
+    """On the same connection, unanswered; with a wrong token it is nothing."""
+
+    async def main() -> None:
+        async with serving(tmp_path) as (node, pool):
+            for token in ("wrong", pool.token):
+                told = {"pool": pool.id, "token": token, "waited": [[2.0, 1.0, 0.5, 7]]}
+                await asyncio.to_thread(ask, tmp_path / "lanes.sock", 0, told)
+            request = {"pool": pool.id, "token": pool.token, "workers": [9]}
+            await asyncio.to_thread(ask, tmp_path / "lanes.sock", 1, request)
+
+            [meter] = node.waits
+            assert [burst.requests for burst in meter.bursts] == [7]
 
     asyncio.run(main())

@@ -172,3 +172,27 @@ def test_the_pause_decides_what_a_step_is() -> None:
     bursts = [burst(at, at + 0.5) for at in range(5)]
 
     assert (len(steps(bursts, pause_s=0.2)), len(steps(bursts, pause_s=0.9)), steps([], pause_s=1)) == (5, 1, [])
+
+
+def test_a_pools_client_tells_what_the_node_cannot_see(clock: Clock) -> None:
+    """Its lanes pass the node by; what it tells is a client of its own, and is believed where it can be true."""
+    waits = Waits(clock=clock)
+    waits.note_pool("pl_1", None, [[3.0, 1.0, 1.5, 40], [0.5, 0.0, 0.5, 1]])
+    waits.note_pool("pl_1", None, [[3.0, 1.0, 1.5, 40]])  # told twice
+
+    [first, second] = only(waits).told(clock.now_s)
+    assert (first.begun_s, first.ended_s, first.busy_s, first.requests) == (97.0, 99.0, 1.5, 40)
+    assert (second.seconds, only(waits).client) == ({"step": 0.5}, "pl_1")
+
+
+@pytest.mark.parametrize(
+    "nonsense",
+    [None, "x", [], [1], [[]], [[1, 2, 3]], [["a", 0, 0, 1]], [[1, 2, 0, 1]], [[2, 1, 9, 1]], [[1e9, 0, 0, 1]]]
+    + [[[float("nan"), 0, 0, 1]], [[1, 0, -1, 1]], [[1, 0, 1, True]], [[1, 0, 1, 1.5]]],
+)
+def test_nonsense_about_a_pool_is_ignored(nonsense: object) -> None:
+    """It comes from a client, and nothing depends on it."""
+    waits = Waits()
+    waits.note_pool("pl_1", None, nonsense)
+
+    assert list(waits) == []

@@ -17,6 +17,7 @@ from typing import Any
 
 import hotbed.guest
 from hotbed.pools.control import Grant, Output, WorkerEnd
+from hotbed.pools.stopwatch import Span
 
 FORKER = """
 import json, os, signal, socket, sys, time
@@ -79,6 +80,7 @@ class LocalWorkers:
         self.opened: list[int] = []
         self.ended: list[int] = []
         self.refuse: set[int] = set()
+        self.spans: list[Span] = []
         if preload:
             self._ask({"op": "preload", "path": str(path)})
 
@@ -97,6 +99,10 @@ class LocalWorkers:
         theirs.close()
         self.opened.append(index)
         return Grant(index=index, sock=ours, isolation="none")
+
+    def waited(self, spans: Sequence[Span]) -> None:
+        """Keep it."""
+        self.spans += spans
 
     def end(self, troubles: Mapping[int, str]) -> Mapping[int, WorkerEnd]:
         """Kill and reap each."""

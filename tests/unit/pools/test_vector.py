@@ -269,6 +269,17 @@ def test_step_async_and_step_wait_are_step_in_two_halves(pooling: Pooling) -> No
         pool.step_wait()
 
 
+def test_the_keeper_is_told_how_long_the_client_was_held_up(pooling: Pooling) -> None:
+    """At the latest when the pool is closed: it cannot see the lanes."""
+    pool, workers = pooling(2)
+    pool.reset()
+    pool.step([0, 0])
+    pool.close()
+
+    assert sum(count for _, _, _, count in workers.spans) == 2
+    assert all(0 <= waited <= begun - ended for begun, ended, waited, _ in workers.spans)
+
+
 def test_recv_gives_the_first_to_finish_and_leaves_the_rest(pooling: Pooling) -> None:
     """As EnvPool's send and recv."""
     pool, _ = pooling(3)

@@ -127,3 +127,26 @@ def test_a_node_that_is_gone_has_ended_the_pool_already() -> None:
 
     with pytest.raises(NodeUnavailable):
         control.open([0])
+
+
+def test_the_client_tells_its_waiting_and_asks_for_no_answer(tmp_path: Path) -> None:
+    """Before it has a connection there is nothing to tell it on, and a node that is gone does not mind."""
+    heard: list[dict[str, Any]] = []
+
+    def serve(connection: frames.Connection, asked: dict[str, Any]) -> None:
+        heard.append(asked)
+        if "workers" in asked:
+            grant(connection, asked)
+
+    with control_of(tmp_path / "lanes.sock", serve) as control:
+        control.waited([(9.0, 8.0, 1.0, 1)])
+        for found in control.open([0]):
+            assert found.sock is not None
+            found.sock.close()
+        control.waited([(2.0, 1.0, 0.5, 3)])
+        for found in control.open([2]):
+            assert found.sock is not None
+            found.sock.close()
+    control.waited([(1.0, 0.0, 1.0, 1)])
+
+    assert [asked["waited"] for asked in heard if "waited" in asked] == [[[2.0, 1.0, 0.5, 3]]]
