@@ -85,6 +85,7 @@ class Pinning:
         Takes ownership of the channel. A process has one thread then, or `spawns`: it will start what is to be pinned.
         """
         if not kernel.SUPPORTED:
+            channel.close()
             raise NotPinned("replay is not made for this architecture")
         try:
             with channel:
