@@ -15,7 +15,7 @@ import sys
 import time
 from pathlib import Path
 
-from benchmarks import dashboard, engine, grading, http, livefork, memory, pools, replay, rollouts, threads
+from benchmarks import dashboard, engine, grading, http, images, livefork, memory, pools, replay, rollouts, threads
 from benchmarks.rows import Row, best_of, table
 
 SUITES = {
@@ -29,6 +29,7 @@ SUITES = {
     "replay": replay,
     "http": http,
     "dashboard": dashboard,
+    "images": images,
 }
 #: Not best of anything: what is measured does not depend on who else runs.
 ONCE = {"memory"}

@@ -75,12 +75,12 @@ def _skeleton(plan: dict[str, Any], skeleton: str) -> None:
     for name in _MOUNT_POINTS:
         roots.directory(skeleton, name)
     for name, mode in _IF_MISSING.items():
-        if not _has(plan["layers"], name):
+        if not _has(plan["layers"], name, folder=True):
             roots.directory(skeleton, name, mode)
     roots.directory(skeleton, "run/shm", 0o1777)
     for _, target in plan["mounts"]:
         roots.directory(skeleton, target)
-    if not _has(plan["layers"], plan["workdir"]):
+    if not _has(plan["layers"], plan["workdir"], folder=True):
         roots.directory(skeleton, plan["workdir"])
     roots.directory(skeleton, "etc")
     for name in (*_OURS, *(name for name in _IF_NONE if not _has(plan["layers"], "etc/" + name))):
@@ -88,12 +88,13 @@ def _skeleton(plan: dict[str, Any], skeleton: str) -> None:
     os.symlink("/proc/self/mounts", skeleton + "/etc/mtab")
 
 
-def _has(layers: list[str], path: str) -> bool:
-    """Whether the image has something at a path, as far as one layer alone can tell."""
+def _has(layers: list[str], path: str, *, folder: bool = False) -> bool:
+    """Whether the image has something, or a folder to be entered, at a path, as far as one layer alone can tell."""
+    flags = os.O_PATH | os.O_CLOEXEC | (os.O_DIRECTORY if folder else os.O_NOFOLLOW)
     for layer in reversed(layers):
         top = os.open(layer, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
-            fd = beneath.openat2(top, path.lstrip("/"), os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC)
+            fd = beneath.openat2(top, path.lstrip("/"), flags)
         except OSError:
             continue
         finally:

@@ -70,10 +70,12 @@ def _unpack(
     else:
         raw = Slice(source, blob.offset, blob.length)
         stream = Forward(streams.decompressed(raw, os.pread(source, min(4, blob.length), blob.offset)), most)
-    report = unpacking.unpack(stream, folder, entries=entries, tick=tell)
-    if isinstance(raw, Slice):
-        raw.drain()
-        _check("blob", blob.digest, raw.digest())
+    try:
+        report = unpacking.unpack(stream, folder, entries=entries, tick=tell)
+    finally:  # whatever was wrong with it: if these are other bytes, that is what was wrong
+        if isinstance(raw, Slice):
+            raw.drain()
+            _check("blob", blob.digest, raw.digest())
     _check("layer", blob.diff_id, stream.digest())
     return {
         "diff_id": stream.digest(),

@@ -52,6 +52,18 @@ def test_bytes_that_are_not_their_digests_are_corrupt(tmp_path: Path) -> None:
             lay(tmp_path / "b", tmp_path / f"t{number}", **wrong)
 
 
+def test_other_bytes_are_corrupt_whatever_they_are(tmp_path: Path) -> None:
+    """They may be no tar, or no gzip at all: what matters is that another copy may be good."""
+    for name, data in {
+        "zeros": bytes(100),
+        "gzip": b"\x1f\x8b" + bytes(50),
+        "climbs": layer(entry("../x", b"")),
+    }.items():
+        (tmp_path / name).write_bytes(data)
+        with pytest.raises(Corrupt):
+            lay(tmp_path / name, tmp_path / f"{name}.d", digest=digest(TAR))
+
+
 def test_a_layer_that_is_refused_says_why(tmp_path: Path) -> None:
     """In the words of what found it."""
     for name, data in {"climbs": layer(entry("../x", b"")), "big": gzip.compress(bytes(2 << 20))}.items():
