@@ -15,23 +15,9 @@ from hotbed import Sandbox, connect, rollout_once
 from hotbed.errors import InvalidRequest
 from hotbed.sdk.client import Client
 from tests.e2e.processes import wait_until
-from tests.support.world import World, lacking, world
+from tests.support.world import FETCH, World, fetch, lacking, world
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
-
-# What sandboxes run: the words after it are URLs, each is fetched, and what came of each is printed as JSON.
-FETCH = """
-import json, ssl, sys, urllib.request
-context = ssl.create_default_context(cafile="/work/ca.pem")
-def fetch(url):
-    try:
-        how = context if url.startswith("https") else None
-        with urllib.request.urlopen(url, context=how, timeout=20) as reply:
-            return json.loads(reply.read())["host"]
-    except Exception as error:
-        return f"{type(error).__name__} {getattr(error, 'code', '')} {getattr(error, 'reason', '')}"
-print(json.dumps([fetch(url) for url in sys.argv[1:]]))
-"""
 
 
 @pytest.fixture(scope="module")
@@ -48,15 +34,6 @@ def client(earth: World) -> Iterator[Client]:
     """A client of the node in it."""
     with connect(earth.url) as found:
         yield found
-
-
-def fetch(earth: World, client: Client, egress: Any, *urls: str) -> tuple[list[str], dict[str, Any]]:
-    """What a rollout under a policy gets from each URL, and what the node says of it."""
-    result = rollout_once(
-        "python", code=FETCH, args=urls, files={"/work/ca.pem": earth.certificate}, egress=egress, client=client
-    )
-    assert result.ok, result.stderr
-    return json.loads(result.stdout), dict(result.egress or {})
 
 
 GOOD, BAD = "good.test", "URLError  [Errno -2] Name or service not known"

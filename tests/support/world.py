@@ -19,6 +19,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from hotbed import rollout_once
+from hotbed.sdk.client import Client
 from tests.e2e.node_process import BOOT
 from tests.e2e.processes import children_of
 
@@ -44,6 +46,21 @@ ZONE: dict[str, Any] = {
     "github.com": ["93.184.215.40"],
     "pypi.org": ["93.184.215.41"],
 }
+
+
+# What sandboxes run: the words after it are URLs, each is fetched, and what came of each is printed as JSON.
+FETCH = """
+import json, ssl, sys, urllib.request
+context = ssl.create_default_context(cafile="/work/ca.pem")
+def fetch(url):
+    try:
+        how = context if url.startswith("https") else None
+        with urllib.request.urlopen(url, context=how, timeout=20) as reply:
+            return json.loads(reply.read())["host"]
+    except Exception as error:
+        return f"{type(error).__name__} {getattr(error, 'code', '')} {getattr(error, 'reason', '')}"
+print(json.dumps([fetch(url) for url in sys.argv[1:]]))
+"""
 
 
 class World:
@@ -88,6 +105,15 @@ def write_zone(directory: Path, zone: dict[str, Any]) -> None:
     fresh = directory / "zone.new"
     fresh.write_text(json.dumps(zone))
     fresh.rename(directory / "zone.json")
+
+
+def fetch(earth: World, client: Client, egress: Any, *urls: str) -> tuple[list[str], dict[str, Any]]:
+    """What a rollout under a policy gets from each URL, and what the node says of it."""
+    result = rollout_once(
+        "python", code=FETCH, args=urls, files={"/work/ca.pem": earth.certificate}, egress=egress, client=client
+    )
+    assert result.ok, result.stderr
+    return json.loads(result.stdout), dict(result.egress or {})
 
 
 @contextmanager

@@ -125,11 +125,33 @@ def settle(policy: Policy, target: Target, speech: Speech, said: str) -> Way:
     if target.name:
         if said and said != target.name:
             return _refused(f"it asked for {target.name} and says {said[:100]}")
-        return Way(verdict=judge_name(policy, target.name, target.port), name=target.name)
+        return _read(
+            policy, Way(verdict=judge_name(policy, target.name, target.port), name=target.name), target, speech
+        )
     assert target.address is not None
     if not said:
         return Way(verdict=judge_address(policy, target.address, target.port), address=target.address)
-    return _literal(policy, target, said)
+    return _read(policy, _literal(policy, target, said), target, speech)
+
+
+def _read(policy: Policy, way: Way, target: Target, speech: Speech) -> Way:
+    """Nobody sees a method in what is not plain HTTP, so what only some methods are allowed for is refused there."""
+    if speech == "http" or not way.verdict.allowed or not way.name:
+        return way
+    return replace(way, verdict=judge_unread(policy, way.verdict, way.name, target.port))
+
+
+def judge_unread(policy: Policy, verdict: Verdict, name: str, port: int) -> Verdict:
+    """A verdict on a host, where its requests cannot be read."""
+    for entry in policy.deny:
+        if entry.methods and entry.names(name, subdomains=True) and entry.on(port):
+            return Verdict(
+                allowed=False, reason=f"the methods that {entry.text} denies cannot be seen here", entry=entry
+            )
+    named = [entry for entry in policy.allow if entry.names(name) and entry.on(port)]
+    if named and all(entry.methods for entry in named):
+        return Verdict(allowed=False, reason=f"the methods of {named[0].text} cannot be seen here")
+    return verdict
 
 
 def _literal(policy: Policy, target: Target, said: str) -> Way:

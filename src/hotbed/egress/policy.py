@@ -16,7 +16,7 @@ from hotbed.egress.presets import Preset
 from hotbed.errors import InvalidRequest
 
 Mode = Literal["none", "open", "allowlist", "denylist"]
-FIELDS = ("mode", "allow", "deny", "preset", "bytes", "inspect", "record", "replay")
+FIELDS = ("mode", "allow", "deny", "preset", "bytes")
 ENTRIES_LIMIT = 4096
 
 
@@ -29,20 +29,11 @@ class Policy:
     deny: tuple[Entry, ...] = ()
     presets: tuple[str, ...] = ()
     max_bytes: int | None = None
-    inspect: bool = False
-    record: bool = False
-    replay: str = ""
 
     @property
     def denies_names(self) -> bool:
         """Whether a destination without a name could be a way around it."""
         return any(entry.host for entry in self.deny)
-
-    @property
-    def must_read_requests(self) -> bool:
-        """Whether what goes through TLS has to be read to hold to it."""
-        by_entry = any(entry.methods for entry in (*self.allow, *self.deny))
-        return self.mode != "none" and (by_entry or self.inspect or self.record or bool(self.replay))
 
     @property
     def ports(self) -> tuple[int, ...]:
@@ -56,9 +47,6 @@ class Policy:
             "allow": [entry.to_wire() for entry in self.allow],
             "deny": [entry.to_wire() for entry in self.deny],
             "bytes": self.max_bytes,
-            "inspect": self.inspect,
-            "record": self.record,
-            "replay": self.replay,
         }
 
 
@@ -79,9 +67,6 @@ def parse(given: object, presets: Mapping[str, Preset] | None = None) -> Policy:
         deny=deny,
         presets=named,
         max_bytes=_bytes(body.get("bytes")),
-        inspect=_flag(body, "inspect"),
-        record=_flag(body, "record"),
-        replay=_text(body, "replay"),
     )
     return _checked(policy, body)
 
@@ -135,7 +120,7 @@ def _mode(body: Mapping[str, Any], allow: Sequence[Entry], deny: Sequence[Entry]
         return "allowlist"
     if deny or body.get("deny") is not None or named:
         return "denylist"
-    if body.get("record") or body.get("replay") or body.get("inspect") or body.get("bytes"):
+    if body.get("bytes"):
         return "open"
     raise InvalidRequest("egress is empty", hint='say {"mode": "none"}, {"mode": "open"}, or what to allow or deny')
 
@@ -146,8 +131,6 @@ def _checked(policy: Policy, body: Mapping[str, Any]) -> Policy:
         raise InvalidRequest(f"egress: mode {policy.mode!r} takes no list", hint="leave mode out, or say allowlist")
     if policy.mode == "denylist" and body.get("allow"):
         raise InvalidRequest("egress: mode 'denylist' takes no allow list", hint="leave mode out: only that is allowed")
-    if policy.record and policy.replay:
-        raise InvalidRequest("egress: record and replay exclude each other", hint="a replay is served from a recording")
     if any(entry.max_bytes for entry in policy.deny) or any(entry.addresses for entry in policy.deny):
         raise InvalidRequest("egress: bytes and addresses are for entries of allow, not of deny")
     return policy
@@ -157,20 +140,6 @@ def _bytes(given: object) -> int | None:
     if given is not None and (type(given) is not int or given <= 0):
         raise InvalidRequest(f"egress: bytes must be a whole number above 0, not {given!r}")
     return given if isinstance(given, int) else None
-
-
-def _flag(body: Mapping[str, Any], name: str) -> bool:
-    given = body.get(name) or False
-    if not isinstance(given, bool):
-        raise InvalidRequest(f"egress: {name} is true or false, not {given!r}")
-    return given
-
-
-def _text(body: Mapping[str, Any], name: str) -> str:
-    given = body.get(name) or ""
-    if not isinstance(given, str):
-        raise InvalidRequest(f"egress: {name} is text, not {given!r}")
-    return given
 
 
 def with_deny(policy: Policy, more: Sequence[Entry]) -> Policy:

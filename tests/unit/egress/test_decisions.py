@@ -133,3 +133,18 @@ def test_going_for_answers_is_told_from_other_refusals() -> None:
     assert is_leak(watched, judge_name(policy, "raw.githubusercontent.com"), "raw.githubusercontent.com", policy)
     assert not is_leak(watched, judge_name(policy, "telemetry.example"), "telemetry.example", policy)
     assert not is_leak(watched, judge_name(policy, "a.org"), "a.org", policy)
+
+
+def test_what_only_some_methods_are_allowed_for_is_refused_inside_tls() -> None:
+    """Nobody could see which it is."""
+    target = Target(port=443, name="a.org")
+    some = parse({"allow": [{"host": "a.org", "methods": ["GET"]}]})
+    also = parse({"allow": [{"host": "a.org", "methods": ["GET"]}, "a.org:443"]})
+    denied = parse({"deny": [{"host": "a.org", "methods": ["POST"]}]})
+
+    assert [settle(policy, target, "tls", "a.org").verdict.allowed for policy in (some, also, denied)] == [
+        False,
+        True,
+        False,
+    ]
+    assert settle(some, Target(port=80, name="a.org"), "http", "a.org").verdict.allowed

@@ -90,9 +90,8 @@ async def answer(ward: Ward, query: dns.Query) -> bytes:
     if query.kind not in (dns.A, dns.AAAA):
         return dns.answer(query, dns.NO_ERROR)  # there is such a name, and nothing of this kind to say of it
     try:
-        if not ward.policy.replay:
-            async with ward.lookups:
-                await ward.resolver.addresses(name)
+        async with ward.lookups:
+            await ward.resolver.addresses(name)
     except Unresolved as error:
         _tell(ward, name, Verdict(allowed=False, reason=str(error)))
         return dns.answer(query, dns.NO_SUCH_NAME if error.final else dns.SERVER_FAILED)

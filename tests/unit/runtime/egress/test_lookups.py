@@ -8,7 +8,6 @@ import struct
 
 import pytest
 
-from hotbed.egress.policy import parse
 from hotbed.runtime.egress import dns, lookups, sockets
 from hotbed.runtime.egress.ward import Ward
 from tests.support.wards import Zone, knock, ward
@@ -61,15 +60,6 @@ def test_other_kinds_of_records_have_nothing_to_say(kind: int) -> None:
 def test_localhost_is_the_sandbox_itself() -> None:
     """Whatever the policy."""
     assert look_up(ward({"allow": ["a.org"]}), "localhost")[1].endswith(socket.inet_aton("127.0.0.1"))
-
-
-def test_a_replay_asks_nobody() -> None:
-    """Where names lead is not the recording's business."""
-    found = ward("open")
-    found.change(parse({"replay": "x"}, {}))
-
-    assert look_up(found, "a.org")[0] == dns.NO_ERROR
-    assert isinstance(found.resolver, Zone) and found.resolver.asked == []
 
 
 def test_the_same_over_a_stream() -> None:
