@@ -11,6 +11,7 @@ from hotbed.node.waits import PHASES, Meter, Step, steps, total
 PAUSES = {"0.1": 0.1, "0.5": 0.5, "2": 2.0, "10": 10.0}
 STEPS = 60
 TABLE = 20
+LEAST = 0.005  # a smaller share is not worth its words
 PARTS = (*PHASES, "client")  # what passed in a step while nothing was in flight is the client's own
 
 
@@ -48,7 +49,7 @@ def _client(meter: Meter, now_s: float, pause_s: float) -> dict[str, Any] | None
         "steps": len(counted),
         "length_s": length_s / len(counted) if counted else 0.0,
         "share": sum(step.waited_s for step in counted) / length_s if length_s else None,
-        "shares": {phase: whole[phase] / length_s if length_s else 0.0 for phase in PHASES},
+        "shares": {phase: whole[phase] / length_s for phase in PHASES if whole[phase] > LEAST * length_s},
         "bars": charts.stacked(rows, PARTS, width=600, height=120),
         "table": [
             (now_s - step.ended_s, step, row) for step, row in reversed(list(zip(found, rows, strict=True))[-TABLE:])
