@@ -30,7 +30,7 @@ from hotbed.wire.routes import HOLD_LEASE, LEASE_HEADER, ROUTES, Route
 from tests.e2e.node_process import node_process
 from tests.interop.published import free_port
 
-EXAMPLES = {"fake": 20, "fork": 6}
+EXAMPLES = {"fake": 12, "fork": 4}
 UNBOUNDED = {HOLD_LEASE.name}  # its answer ends with its client
 RUNS = {"exec", "rollout"}
 PROGRAMS = ("code", "command", "commands", "code_b64", "command_b64")

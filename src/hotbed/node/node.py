@@ -17,7 +17,7 @@ from functools import partial
 from typing import Any
 
 from hotbed.errors import Draining, SandboxGone
-from hotbed.node import plans, records, seeding
+from hotbed.node import plans, records, seeding, trace
 from hotbed.node.bakes.bakes import Bakes
 from hotbed.node.capacity import usable_cores
 from hotbed.node.counters import counted
@@ -39,7 +39,6 @@ from hotbed.node.snapshots import Snapshots, SnapshotSettings
 from hotbed.node.stats import Stats
 from hotbed.node.templates import Templates
 from hotbed.node.tickets import Tickets
-from hotbed.node.trace import CURRENT
 from hotbed.node.waits import Wait, Waits
 from hotbed.runtime.base import Backend, BoxRequest, ExecOutcome, OnOutput, Template
 from hotbed.runtime.base import ExecRequest as ExecPlan
@@ -48,7 +47,6 @@ from hotbed.wire.health import Health
 from hotbed.wire.sandboxes import CreateSandbox, SandboxCreated
 
 log = logging.getLogger(__name__)
-_NOTED = "event=noted kind=%s id=%s sandbox=%s tenant=%s status=%s total_ms=%.3f"
 
 
 class Node:
@@ -72,9 +70,8 @@ class Node:
         self.live: set[HeldBox] = set()  # every sandbox that is not gone yet
         self._idle = asyncio.Event()
         self._idle.set()
-        self.stats = Stats()
         self.audit: AuditLog | None = None  # what a server for others keeps
-        self.meter = Meter()
+        self.stats, self.meter = Stats(), Meter()
         self._hold = partial(HeldBox, nursery=self.nursery, live=self.live, meter=self.meter)
         self.housekeeping = Housekeeping(self)
         self.waits = Waits()
@@ -285,9 +282,9 @@ class Node:
         self.meter.count(whose, entry.kind)
         if entry.kind == "grade":
             self.stats.grade_ms.add(entry.total_ms)
-        log.debug(_NOTED, entry.kind, entry.id, entry.sandbox_id, whose, entry.status, entry.total_ms)
+        trace.noted(entry, tenant=whose)
         if self.ledger is not None:
-            self.ledger.note(records.told(entry, tenant=whose, trace=CURRENT.get()))
+            self.ledger.note(records.told(entry, tenant=whose, trace=trace.CURRENT.get()))
 
     def discard_all(self) -> None:
         """Start ending every lease and sandbox. Returns at once."""

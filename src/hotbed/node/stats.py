@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from bisect import bisect_left
 from collections import Counter
-from typing import Any
+from typing import Any, Protocol
 
 BOUNDS_MS = (0.5, 1, 1.5, 2, 3, 5, 8, 12, 20, 35, 60, 100, 200, 500, 1000, 5000, 30_000)
 
@@ -31,11 +31,20 @@ class Histogram:
         return {"bounds_ms": list(BOUNDS_MS), "counts": list(self.counts), "count": self.total, "sum_ms": self.sum_ms}
 
 
+class Heard(Protocol):
+    """Somebody who is told of each request when it is over."""
+
+    def __call__(self, *, route: str, status: int, begun_ns: int, tenant: str) -> None:
+        """In the request's own task."""
+        ...
+
+
 class Stats:
     """Counters and histograms of one node since it started."""
 
     def __init__(self) -> None:
         self.begun_s = time.monotonic()
+        self.heard: Heard | None = None
         self.counts: Counter[str] = Counter()
         self.outcomes: Counter[str] = Counter()
         self.fork_ms = Histogram()

@@ -120,6 +120,8 @@ class Operation:
         request = Request(scope, tally.receive)
         if (told := request.headers.get(trace.HEADER)) is not None:
             trace.CURRENT.set(trace.accept(told))
+        if self._node.stats.heard is not None:
+            trace.begin()
         caller = scope.get(CALLER)
         try:
             response = await self._respond(request, caller)
@@ -137,6 +139,8 @@ class Operation:
         self._node.stats.requests[self.route.name, tally.status] += 1
         whose = caller.tenant.id if caller is not None else ""
         self._node.meter.moved(whose, received=tally.received, sent=tally.sent)
+        if (heard := self._node.stats.heard) is not None:
+            heard(route=self.route.name, status=tally.status, begun_ns=tally.begun_ns, tenant=whose)
 
     async def _respond(self, request: Request, caller: Caller | None) -> Response:
         lease = self._node.leases.get(request.headers.get(LEASE_HEADER))

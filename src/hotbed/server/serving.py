@@ -30,7 +30,6 @@ from hotbed.dashboard.history import History
 from hotbed.dashboard.look import House
 from hotbed.dashboard.visitors import Visitors
 from hotbed.errors import Error, InvalidRequest
-from hotbed.node.keys.audit import Action, AuditLog, local_user
 from hotbed.node.keys.keyring import Keyring
 from hotbed.node.keys.store import KeyStore
 from hotbed.node.lanes import LaneServer
@@ -46,6 +45,7 @@ from hotbed.server.listeners import BACKLOG, SocketOwnership, listen
 from hotbed.server.logs import configure_logs
 from hotbed.server.operation import BODY_LIMIT
 from hotbed.server.readiness import Readiness
+from hotbed.server.recording import Recording
 from hotbed.server.settings import Settings, make_private_dir
 
 EXIT_CANNOT_START = 3
@@ -92,7 +92,7 @@ def owned_socket(path: Path | None, settings: Settings) -> Iterator[SocketOwners
 async def serve(settings: Settings, backend: Backend, ownership: SocketOwnership | None, readiness: Readiness) -> None:
     """Start the node, serve until it is time to stop, drain, close."""
     node = Node(backend, settings.policy(), version=package_version(), ledger=open_ledger(settings))
-    node.audit = open_audit(settings)
+    recording = Recording(node, settings)
     lanes = LaneServer(node.pools, node.nursery, node.waits)
     history = History(node)
     try:
@@ -114,8 +114,7 @@ async def serve(settings: Settings, backend: Backend, ownership: SocketOwnership
         history.stop()
         lanes.close()
         await node.close()
-        if node.audit is not None:
-            node.audit.close()
+        recording.close()
 
 
 def open_ledger(settings: Settings) -> Ledger | None:
@@ -124,17 +123,6 @@ def open_ledger(settings: Settings) -> Ledger | None:
         return None
     retention = Retention(days=settings.ledger_days, max_bytes=settings.ledger_mib << 20)
     return Ledger(Path(settings.home), retention=retention, dsn=settings.database)
-
-
-def open_audit(settings: Settings) -> AuditLog | None:
-    """The audit log of a node that serves others. Its first line is how it was started."""
-    if not settings.shared and not settings.port:
-        return None
-    audit = AuditLog(Path(settings.home), settings.database)
-    told = {"tiers": dict(settings.tiers), "tls": bool(settings.tls_cert), "insecure": settings.insecure}
-    where = f"{settings.host}:{settings.port}" if settings.port else str(settings.socket_path)
-    audit.note(Action(actor=local_user(), action="server.start", target=where, details=told))
-    return audit
 
 
 def check_exposure(settings: Settings) -> None:

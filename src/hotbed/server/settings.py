@@ -72,6 +72,7 @@ class Settings:
     log_level: LogLevel = "info"
     log_file: str = ""
     log_format: LogFormat = "text"
+    otlp_endpoint: str = ""
 
     def __post_init__(self) -> None:
         for name, allowed in (("backend", BackendName), ("log_level", LogLevel), ("log_format", LogFormat)):

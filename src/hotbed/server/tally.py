@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 from starlette.types import Message, Receive, Send
 
 HUNG_UP = 499  # no status was sent: the client went away first
@@ -10,9 +12,10 @@ HUNG_UP = 499  # no status was sent: the client went away first
 class Tally:
     """The receive and send of one request, counted."""
 
-    __slots__ = ("received", "sent", "status", "_receive", "_send")
+    __slots__ = ("begun_ns", "received", "sent", "status", "_receive", "_send")
 
     def __init__(self, receive: Receive, send: Send) -> None:
+        self.begun_ns = time.time_ns()
         self.received = 0
         self.sent = 0
         self.status = HUNG_UP
