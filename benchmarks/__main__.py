@@ -15,7 +15,20 @@ import sys
 import time
 from pathlib import Path
 
-from benchmarks import dashboard, engine, grading, http, images, livefork, memory, pools, replay, rollouts, threads
+from benchmarks import (
+    dashboard,
+    engine,
+    forkgroup,
+    grading,
+    http,
+    images,
+    livefork,
+    memory,
+    pools,
+    replay,
+    rollouts,
+    threads,
+)
 from benchmarks.rows import Row, best_of, table
 
 SUITES = {
@@ -26,6 +39,7 @@ SUITES = {
     "pools": pools,
     "grading": grading,
     "livefork": livefork,
+    "forkgroup": forkgroup,
     "replay": replay,
     "http": http,
     "dashboard": dashboard,

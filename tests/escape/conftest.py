@@ -24,7 +24,9 @@ def attempt(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Attempting]:
     directory = tmp_path_factory.mktemp("escape")
     for path in (directory, *directory.parents[:2]):
         if path.stat().st_uid == os.geteuid():
-            path.chmod(0o755)  # a template of root's has to reach its root with an id of its own
+            path.chmod(
+                path.stat().st_mode & 0o7777 | 0o055
+            )  # a template of root's has to reach its root with an id of its own
     backend = ForkBackend(ForkSettings(spares=2, run_dir=str(directory)))
     loop = asyncio.new_event_loop()
     loop.run_until_complete(backend.start())

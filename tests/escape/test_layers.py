@@ -74,7 +74,9 @@ def attacked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[Att
     directory = tmp_path_factory.mktemp("layers")
     for path in (directory, *directory.parents[:2]):
         if path.stat().st_uid == os.geteuid():
-            path.chmod(0o755)  # a template of root's has to reach its root with an id of its own
+            path.chmod(
+                path.stat().st_mode & 0o7777 | 0o055
+            )  # a template of root's has to reach its root with an id of its own
     backend = ForkBackend(ForkSettings(spares=0, run_dir=str(directory)))
 
     async def run(attack: Attack) -> None:

@@ -182,7 +182,7 @@ def write_env(directory: Path, *, heap_mib: float = 0, text: str = ENV) -> Path:
     env_dir.mkdir(exist_ok=True)
     (env_dir / "env.py").write_text(text.replace("HEAP_ITEMS", str(int(heap_mib * ITEMS_PER_MIB))))
     for path in (env_dir, directory):
-        path.chmod(0o755)
+        path.chmod(path.stat().st_mode & 0o7777 | 0o055)
     return env_dir
 
 

@@ -59,6 +59,13 @@ class Templates:
         self._digests: dict[str, str] = {}
         self._errors: dict[str, str] = {}
 
+    def expect(self, name: str, width: int) -> None:
+        """Note how many are wanted at once, and have as many kept ready as that is worth; 0 takes it back."""
+        self.widths[name] = max(1, width)
+        expect = getattr(self._backend, "expect", None)
+        if expect is not None and name in self._plain:
+            expect(self._plain[name], width)
+
     @property
     def names(self) -> tuple[str, ...]:
         """Every name that a sandbox can be made of."""

@@ -96,6 +96,10 @@ class Layers:
         """Have the kernel take back what memory it can; bytes, or None where it cannot be asked to."""
         return await self.frost.reclaim(box)
 
+    def stand_on(self, home: TemplateProcess) -> bool:
+        """Whether sandboxes could still be made with a layer of this template's process."""
+        return any(layer.home is home and layer.is_alive() for layer in self._known)
+
     def close(self) -> None:
         """Let go of all of them."""
         for layer in self._known:

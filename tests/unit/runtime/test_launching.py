@@ -45,7 +45,7 @@ def place(tmp_path: Path) -> Path:
     """A directory that a template of root's can reach with an id of its own."""
     for path in (tmp_path, *tmp_path.parents[:2]):
         if path.stat().st_uid == os.geteuid():
-            path.chmod(0o755)
+            path.chmod(path.stat().st_mode & 0o7777 | 0o055)
     return tmp_path
 
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Awaitable, Callable
+from typing import Any
 
 import pytest
 
 from hotbed.errors import SandboxFailed
+from hotbed.runtime import spares as module
 from hotbed.runtime.spares import Spares
 
 
@@ -155,3 +157,47 @@ def test_failure_to_make_one_is_tried_again_later() -> None:
         await spares.close()
 
     asyncio.run(run())
+
+
+def test_spares_are_let_go_when_memory_is_short(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And made again when it is not."""
+
+    async def scenario() -> None:
+        made: list[Any] = []
+
+        class Parked:
+            """A box that is ready."""
+
+            def __init__(self) -> None:
+                self.alive = True
+                made.append(self)
+
+            async def ready(self) -> None:
+                """It is."""
+
+            def is_born(self) -> bool:
+                """Until it is killed."""
+                return self.alive
+
+            is_alive = is_born
+
+            async def kill(self) -> None:
+                """End it."""
+                self.alive = False
+
+        async def make() -> Any:
+            return Parked()
+
+        spares = Spares(2, make)
+        await spares.wait_parked()
+        monkeypatch.setattr(module, "memory_is_short", lambda: True)
+        await spares.tend()
+        await asyncio.sleep(0.02)
+        assert (len(spares), [box.alive for box in made]) == (0, [False, False])
+        monkeypatch.setattr(module, "memory_is_short", lambda: False)
+        await spares.tend()
+        await spares.wait_parked()
+        assert len(spares) == 2
+        await spares.close()
+
+    asyncio.run(scenario())

@@ -9,16 +9,18 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import logging
 import os
 import resource
 import socket
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from hotbed.errors import IsolationUnavailable, SandboxGone
+from hotbed.errors import Error, IsolationUnavailable, SandboxGone
 from hotbed.runtime import planning, probe, reaper
 from hotbed.runtime.backends.fork_template import ForkTemplate
 from hotbed.runtime.base import BoxRequest, Limits, Solo, TemplateSpec
@@ -38,6 +40,9 @@ from hotbed.runtime.snapshots import LiveFork
 from hotbed.runtime.solo import SoloBox
 from hotbed.runtime.templates import Ended, Spawn, TemplateProcess
 
+log = logging.getLogger(__name__)
+
+_TEND_S = 10.0
 _BORN_WITH = ("memory_mib", "pids", "disk_mib", "files", "open_files")
 
 
@@ -77,6 +82,7 @@ class ForkBackend:
         self._forks = {"cold": 0, "warm": 0}
         self._report: Mapping[str, Any] = {}
         self._closed = False
+        self._tending: asyncio.Future[None] | None = None
         self.solos = False
 
     async def start(self) -> None:
@@ -89,6 +95,7 @@ class ForkBackend:
             self._layout = await loop.run_in_executor(None, probe.usable_cgroups, self.run.name, self.launching.pid)
         self._groups = Groups(self._layout, self.run.name, Limits(), Pulse(cgroups.current(self._layout)))
         await self._groups.fill()
+        self._tending = asyncio.ensure_future(self._tend())
         self._report = probe.report(self._layout)
         self.solos = {"memory", "pids"} <= set(self._layout.controllers)  # else an agent must look after its memory
         self.layers = Layers(Frost(freezer.find(self._layout), self.run.name))
@@ -98,6 +105,8 @@ class ForkBackend:
         if self._closed:
             return
         self._closed = True
+        if self._tending is not None:
+            self._tending.cancel()
         await asyncio.gather(*(template.spares.close() for template in self._templates.values()))
         await asyncio.gather(*(template.vessels.close() for template in self._templates.values()))
         await asyncio.gather(*(box.kill() for box in tuple(self._boxes.values())), return_exceptions=True)
@@ -128,6 +137,22 @@ class ForkBackend:
         template = self._templates.pop(spec, None)
         if template is not None:
             await template.close()
+
+    def expect(self, spec: TemplateSpec, width: int) -> None:
+        """So many sandboxes of a template will be wanted at once; 0 takes it back. A hint, for an hour."""
+        template = self._templates.get(spec)
+        if template is not None:
+            template.spares.demand.expect(width, time.monotonic())
+            template.spares.refill_soon()
+
+    async def _tend(self) -> None:
+        while True:
+            await asyncio.sleep(_TEND_S)
+            for template in tuple(self._templates.values()):
+                try:
+                    await template.tend()
+                except Error as error:
+                    log.warning("event=tending_failed template=%s message=%r", template.spec.name, error.message)
 
     def capabilities(self) -> Mapping[str, Any]:
         """What this host allows, and which isolation results."""

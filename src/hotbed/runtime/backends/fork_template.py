@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from hotbed.errors import TemplateFailed
 from hotbed.runtime import digests
 from hotbed.runtime.base import BoxRequest, Limits, TemplateSpec
+from hotbed.runtime.demand import FADES_S
 from hotbed.runtime.images.store import Hold
 from hotbed.runtime.layers import LayerFiles
 from hotbed.runtime.planning import View
@@ -68,6 +69,7 @@ class ForkTemplate:
     def _take_parked(self, request: BoxRequest, limits: Limits) -> ForkBox | None:
         """A spare or a vessel, if the request can be served with one and one is there."""
         began = time.monotonic_ns()
+        self.spares.demand.used(began / 1e9)
         if limits != self.spec.limits:
             return None
         if request.vessel:
@@ -111,6 +113,22 @@ class ForkTemplate:
         await box.ready()
         await self._backend.livefork.park(box)
         return box
+
+    async def tend(self) -> None:
+        """Now and then: keep ready what is in demand; end a process that nobody wanted anything of for an hour.
+
+        It is started again when somebody does.
+        """
+        await self.spares.tend()
+        await self.vessels.tend()
+        process, idle_s = self.process, self.spares.demand.idle_s(time.monotonic())
+        if (
+            process is not None
+            and idle_s > FADES_S
+            and not process.boxes()
+            and not self._backend.layers.stand_on(process)
+        ):
+            process.kill("nobody used it for an hour")
 
     @property
     def process(self) -> TemplateProcess | None:

@@ -198,7 +198,7 @@ def remove(directory: Path, *, patience_s: float = 0.5) -> bool:
 
 def kill_all(directory: Path) -> None:
     """Kill every process in a group and below, at once where the kernel offers it."""
-    for group in (directory, *(path for path in directory.glob("**/") if path != directory)):
+    for group in [Path(top) for top, _, _ in os.walk(directory)]:  # another node's sweep may take it from under us
         try:
             write(group / "cgroup.kill", "1")
         except OSError:

@@ -66,14 +66,14 @@ async def expect(node: Node, call: Call) -> dict[str, Any]:
     """Take note of how many are wanted, under the tier's limit."""
     row = _own(node, call)
     width = call.body.get("width")
-    node.templates.widths[row.name] = _width(call, width)
+    node.templates.expect(row.name, _width(call, width))
     return {"id": row.id, "expected_width": node.templates.widths[row.name]}
 
 
 async def release(node: Node, call: Call) -> dict[str, Any]:
     """Forget how many are wanted. What lives is left alone."""
     row = _own(node, call)
-    node.templates.widths[row.name] = 1
+    node.templates.expect(row.name, 0)
     return {"id": row.id, "released": True, "released_at": datetime.now(timezone.utc).isoformat(timespec="seconds")}
 
 

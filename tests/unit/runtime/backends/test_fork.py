@@ -49,7 +49,7 @@ def place(tmp_path: Path) -> Path:
     """Where a template of root's can reach its root with an id of its own."""
     for path in (tmp_path, *tmp_path.parents[:2]):
         if path.stat().st_uid == os.geteuid():
-            path.chmod(0o755)
+            path.chmod(path.stat().st_mode & 0o7777 | 0o055)
     return tmp_path
 
 

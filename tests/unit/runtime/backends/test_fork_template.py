@@ -43,3 +43,29 @@ def test_a_spare_serves_what_it_is_like(request_: BoxRequest, served: bool) -> N
         assert (found is spare, spare.warm_hit, counted) == (served, served, [True] if served else [])
 
     asyncio.run(scenario())
+
+
+def test_what_nobody_used_for_an_hour_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Unless sandboxes of it live, or a snapshot could still start one."""
+
+    async def scenario() -> None:
+        killed: list[str] = []
+        busy = ""
+        layers = SimpleNamespace(stand_on=lambda _: busy == "layer")
+        settings = SimpleNamespace(spares=1, vessels=0)
+        backend: Any = SimpleNamespace(settings=settings, solos=True, layers=layers)
+        view: Any = None
+        for case in ("box", "layer", "used", ""):
+            busy = case
+            template = ForkTemplate(SPEC, backend, view, view)
+            process: Any = SimpleNamespace(
+                is_alive=lambda: True, boxes=lambda busy=case: int(busy == "box"), kill=killed.append
+            )
+            template._process = process
+            template.spares.refill_soon = lambda *_: None  # type: ignore[method-assign]  # nothing to make one of
+            if case != "used":
+                template.spares.demand.used(-1e6)
+            await template.tend()
+        assert killed == ["nobody used it for an hour"]
+
+    asyncio.run(scenario())
