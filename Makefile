@@ -4,7 +4,7 @@ BIN := .venv/bin
 PROJECTS := pyproject.toml compat/boltzlabs/pyproject.toml compat/collimate_rl/pyproject.toml
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check unit rootless bench fmt docs clean
+.PHONY: help demo test check unit rootless bench soak fmt docs clean
 
 help: ## what there is to make
 	@grep -hE '^[a-z]+:.*##' Makefile | sed -E 's/:[^#]*## /\t/' | expand -t 12
@@ -32,6 +32,9 @@ rootless: .venv/.stamp ## as root only: the sandbox tests again, from a wheel, a
 
 bench: .venv/.stamp ## speed and memory against baselines of the same run
 	$(BIN)/python -m benchmarks $(BENCH_ARGS)
+
+soak: .venv/.stamp ## mixed load for SOAK_S seconds (120); processes, descriptors, mounts and memory must come back
+	$(BIN)/python -m benchmarks.soak --seconds $(or $(SOAK_S),120)
 
 fmt: .venv/.stamp ## sort imports, format
 	$(BIN)/ruff check --select I --fix .

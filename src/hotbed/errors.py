@@ -34,6 +34,7 @@
     ├── SandboxBusy            sandbox_busy        409   something runs in it; retryable
     ├── TemplateInUse          template_in_use     409   sandboxes of the template live
     ├── KeyReused              key_reused          409   an idempotency key came with another request before
+    ├── RangeUnsatisfiable     range_unsatisfiable 416   a file has nothing at that range
     ├── PortClosed             port_closed         502   nothing in the sandbox listens there, retryable
     ├── NotSupported           not_supported       501   this node cannot do that; nothing else is done instead
     ├── Draining               draining            503   retryable elsewhere, nothing was run
@@ -295,6 +296,12 @@ class KeyReused(Error):
     """An Idempotency-Key that came with another request before. Nothing was run."""
 
     code, status = "key_reused", 409
+
+
+class RangeUnsatisfiable(Error):
+    """A file has nothing at the range that was asked for."""
+
+    code, status = "range_unsatisfiable", 416
 
 
 class PortClosed(Error):

@@ -48,7 +48,7 @@ async def admit(node: Node, route: Route, call: Call) -> Call:
 
 def scopes_of(route: Route) -> tuple[str, ...]:
     """The scopes of which one is needed."""
-    return _SCOPES.get(route.name) or (("read",) if route.method == "GET" else ("run",))
+    return _SCOPES.get(route.name) or (("read",) if route.method in ("GET", "HEAD") else ("run",))
 
 
 async def check_named(node: Node, route: Route, call: Call, tenant: Tenant) -> None:

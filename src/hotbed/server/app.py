@@ -78,6 +78,7 @@ HANDLERS: tuple[tuple[Route, Handler], ...] = (
     (routes.CONNECT_URL, tunnels.connect_url),
     (routes.PUT_FILE, files.put_file),
     (routes.GET_FILE, files.get_file),
+    (routes.HEAD_FILE, files.head_file),
     (routes.FILE_OPERATION, files.file_operation),
     (routes.PUT_TREE, files.put_tree),
     (routes.GET_TREE, files.get_tree),

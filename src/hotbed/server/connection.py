@@ -92,8 +92,10 @@ async def _disconnected(receive: Receive) -> None:
 class Stream(Response):
     """A response whose bytes `produce` emits as it goes. Emitting waits while the client does not read."""
 
-    def __init__(self, produce: Produce, *, media_type: str, headers: dict[str, str] | None = None) -> None:
-        super().__init__(media_type=media_type, headers=headers)
+    def __init__(
+        self, produce: Produce, *, media_type: str, headers: dict[str, str] | None = None, status: int = 200
+    ) -> None:
+        super().__init__(status_code=status, media_type=media_type, headers=headers)
         if "content-length" not in (headers or {}):
             del self.headers["content-length"]  # Starlette's is that of an empty body
         self._produce = produce

@@ -154,7 +154,18 @@ NOTES: Mapping[str, Note] = {
     "replay": Note(summary="Run a rollout again in a fresh fork and compare.", errors=(*_LEDGER, *_FORKS, *_RUNS)),
     "replay_group": Note(summary="The same for every rollout of a group.", errors=(*_LEDGER, *_FORKS, *_RUNS)),
     "put_file": Note(summary="Write a file with the body's bytes.", query=(PATH, MODE), takes=BYTES, errors=_FILES),
-    "get_file": Note(summary="A file's bytes.", query=(PATH,), gives=BYTES, errors=_FILES),
+    "get_file": Note(
+        summary="A file's bytes, or one `Range` of them.",
+        query=(PATH,),
+        gives=BYTES,
+        errors=(*_FILES, "range_unsatisfiable"),
+    ),
+    "head_file": Note(
+        summary="A file's size, time and mode (`X-Hotbed-Mode`, octal), without its bytes.",
+        query=(PATH,),
+        gives=BYTES,
+        errors=_FILES,
+    ),
     "file_operation": Note(summary="Look at or change files: stat, list, remove, mkdir.", errors=_FILES),
     "put_tree": Note(summary="Extract a tar stream below a path.", query=(PATH,), takes=TAR, errors=_FILES),
     "get_tree": Note(

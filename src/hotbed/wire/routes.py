@@ -168,6 +168,7 @@ CONNECT_URL = Route(
 
 PUT_FILE = Route(name="put_file", method="PUT", path="/v1/sandboxes/{id}/files", reply=sandboxes.FileWritten)
 GET_FILE = Route(name="get_file", method="GET", path="/v1/sandboxes/{id}/files")
+HEAD_FILE = Route(name="head_file", method="HEAD", path="/v1/sandboxes/{id}/files")
 FILE_OPERATION = Route(
     name="file_operation",
     method="POST",
@@ -270,6 +271,7 @@ ROUTES: tuple[Route, ...] = (
     CONNECT_URL,
     PUT_FILE,
     GET_FILE,
+    HEAD_FILE,
     FILE_OPERATION,
     PUT_TREE,
     GET_TREE,

@@ -9,12 +9,16 @@ from __future__ import annotations
 import asyncio
 import errno
 import os
+import re
 import secrets
 import time
 from collections.abc import AsyncIterator
-from typing import Any
+from email.utils import formatdate
+from typing import Any, NamedTuple
 
-from hotbed.errors import Error, InvalidRequest, NoSpace, TooLarge
+from starlette.responses import Response
+
+from hotbed.errors import Error, InvalidRequest, NoSpace, NotAFile, RangeUnsatisfiable, TooLarge
 from hotbed.node import records
 from hotbed.node.node import Node
 from hotbed.node.records import PUT_LIMIT
@@ -29,6 +33,7 @@ from hotbed.wire.sandboxes import FileAnswer, FileEntry, FileWritten, TreeWritte
 BLOCK = 1 << 20
 MAX_MODE = 0o7777
 FILE_TYPES = ("file", "dir", "link")
+_RANGE = re.compile(r"bytes=(\d{0,18})-(\d{0,18})", re.ASCII)
 
 
 async def put_file(node: Node, call: Call) -> FileWritten:
@@ -50,24 +55,46 @@ async def put_file(node: Node, call: Call) -> FileWritten:
     return FileWritten(path=path, size=size)
 
 
-async def get_file(node: Node, call: Call) -> Stream:
-    """A file's bytes, as many as it had when it was opened."""
+async def get_file(node: Node, call: Call) -> Response:
+    """A file's bytes, as many as it had when it was opened, or one range of them."""
     session = node.sessions.get(call.segment("id"))
     fd, size = await session.held.box.open(path_of(call), "r")
     try:
         check_size(fd, size)
+        asked = parse_range(call.request.headers.get("range"), size)
     except Error:
         os.close(fd)
         raise
+    span = asked or Span(0, size)
 
     async def produce(emit: Emit) -> None:
         try:
             with session.in_use():
-                await _read_all(fd, size, emit)
+                await _read_all(fd, span, emit)
         finally:
             os.close(fd)
 
-    return Stream(produce, media_type="application/octet-stream", headers={"content-length": str(size)})
+    headers = {"content-length": str(span.end - span.start), "accept-ranges": "bytes"}
+    if asked is not None:
+        headers["content-range"] = f"bytes {span.start}-{span.end - 1}/{size}"
+    status = 206 if asked is not None else 200
+    return Stream(produce, media_type="application/octet-stream", headers=headers, status=status)
+
+
+async def head_file(node: Node, call: Call) -> Response:
+    """What a file is, without its bytes: its size, its mode in octal, and when it was last written."""
+    session = node.sessions.get(call.segment("id"))
+    with session.in_use():
+        found = file_entry(dict(await session.held.box.files("stat", path_of(call))))
+    if found.type != "file":
+        raise NotAFile(f"{path_of(call)} is not a regular file")
+    headers = {
+        "content-length": str(found.size),
+        "accept-ranges": "bytes",
+        "last-modified": formatdate(found.mtime, usegmt=True),
+        "x-hotbed-mode": f"{found.mode:o}",
+    }
+    return Response(headers=headers, media_type="application/octet-stream")
 
 
 async def file_operation(node: Node, call: Call) -> FileAnswer:
@@ -123,6 +150,29 @@ def check_size(fd: int, size: int) -> None:
             f"a file of {size} bytes on a disk of {disk.f_blocks * disk.f_frsize} is nearly all holes",
             hint="what it holds can be read by an exec",
         )
+
+
+class Span(NamedTuple):
+    """Bytes of a file, from one offset to before another."""
+
+    start: int
+    end: int
+
+
+def parse_range(text: str | None, size: int) -> Span | None:
+    """The one range that a header asks for; None for all of it, and for what is not understood (RFC 9110, 14.2).
+
+    Raises `RangeUnsatisfiable` when nothing of it is there.
+    """
+    found = _RANGE.fullmatch(text.strip()) if text is not None else None
+    if found is None or found.group(1) == found.group(2) == "":
+        return None
+    first, last = found.groups()
+    start = int(first) if first else max(0, size - int(last))
+    end = min(size, int(last) + 1) if first and last else size
+    if start >= size or end <= start:
+        raise RangeUnsatisfiable(f"bytes {text!r:.60} of a file of {size}", hint="ask for its size with HEAD")
+    return Span(start, end)
 
 
 def path_of(call: Call) -> str:
@@ -231,13 +281,14 @@ def _write_block(fd: int, block: bytes) -> None:
         raise
 
 
-async def _read_all(fd: int, size: int, emit: Emit) -> None:
-    offset = 0
-    while offset < size:
-        wanted = min(BLOCK, size - offset)
-        block = os.pread(fd, wanted, offset) if size <= BLOCK else await asyncio.to_thread(os.pread, fd, wanted, offset)
+async def _read_all(fd: int, span: Span, emit: Emit) -> None:
+    offset = span.start
+    while offset < span.end:
+        wanted = min(BLOCK, span.end - offset)
+        small = span.end - span.start <= BLOCK
+        block = os.pread(fd, wanted, offset) if small else await asyncio.to_thread(os.pread, fd, wanted, offset)
         if not block:
-            raise EOFError(f"the file shrank from {size} to {offset} bytes while it was read")
+            raise EOFError(f"the file shrank to {offset} bytes while it was read")
         await emit(block)
         offset += len(block)
 

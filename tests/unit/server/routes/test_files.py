@@ -165,3 +165,37 @@ def test_a_tree_goes_in_and_out_as_tar() -> None:
             assert (await ask(app, "GET", url.replace("/t", "/none", 1) + "x")).status == 404
 
     asyncio.run(scenario())
+
+
+@pytest.mark.parametrize(
+    ("header", "status", "body", "told"),
+    [
+        ("bytes=2-4", 206, b"234", "bytes 2-4/10"),
+        ("bytes=7-", 206, b"789", "bytes 7-9/10"),
+        ("bytes=-2", 206, b"89", "bytes 8-9/10"),
+        ("bytes=5-100", 206, b"56789", "bytes 5-9/10"),
+        ("bytes=-100", 206, b"0123456789", "bytes 0-9/10"),
+        ("bytes=-", 200, b"0123456789", None),
+        ("bytes=0-1,3-4", 200, b"0123456789", None),
+        ("lines=1-2", 200, b"0123456789", None),
+        ("bytes=10-", 416, None, None),
+        ("bytes=4-2", 416, None, None),
+        ("bytes=-0", 416, None, None),
+    ],
+)
+def test_a_range_of_a_file_is_as_good_as_a_file(header: str, status: int, body: bytes | None, told: str | None) -> None:
+    """For whoever goes on where a download broke off."""
+
+    async def run() -> None:
+        async with served() as (_, app):
+            url = f"/v1/sandboxes/{await make_sandbox(app)}/files?path=/work/f"
+            await ask(app, "PUT", url + "&mode=640", b"0123456789")
+            answer = await ask(app, "GET", url, headers={"range": header})
+            assert (answer.status, answer.headers.get("content-range")) == (status, told)
+            assert body is None or answer.body == body
+            head = await ask(app, "HEAD", url)
+            assert (head.status, head.headers["content-length"], head.headers["x-hotbed-mode"]) == (200, "10", "640")
+            assert head.headers["last-modified"].endswith("GMT") and head.body == b""
+            assert (await ask(app, "HEAD", url[:-2])).status == 409
+
+    asyncio.run(run())

@@ -1,0 +1,182 @@
+"""Clients that mean no good, or too much good: the server goes on, and nothing is left of them."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.node_process import NodeProcess, node_process
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]  # each test starts processes
+
+HALVES = (b"", b"GET / HTTP/1.1\r\nx: ", b"POST /v1/rollouts HTTP/1.1\r\ncontent-length: 9\r\n\r\n{")
+
+
+@pytest.fixture
+def node(tmp_path: Path) -> Iterator[NodeProcess]:
+    """A node over the fake backend."""
+    with node_process(tmp_path, max_sandboxes=1200) as started:
+        yield started
+
+
+def descriptors(node: NodeProcess) -> int:
+    """How many the node has open."""
+    return len(os.listdir(f"/proc/{node.pid}/fd"))
+
+
+def settled(node: NodeProcess, most: int) -> bool:
+    """Whether it comes back to so many descriptors."""
+    deadline = time.monotonic() + 20
+    while descriptors(node) > most:
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.05)
+    return True
+
+
+async def burst(node: NodeProcess, count: int, request: bytes) -> list[int]:
+    """So many requests at once, each on a connection of its own: their statuses."""
+
+    async def one() -> int:
+        reader, writer = await asyncio.open_unix_connection(str(node.socket))
+        writer.write(request)
+        status = int((await reader.readline()).split()[1])
+        writer.close()
+        return status
+
+    return await asyncio.gather(*(one() for _ in range(count)))
+
+
+def post(path: str, body: dict[str, object]) -> bytes:
+    """A request's bytes."""
+    data = json.dumps(body).encode()
+    return b"POST %s HTTP/1.1\r\nhost: x\r\ncontent-length: %d\r\n\r\n" % (path.encode(), len(data)) + data
+
+
+def test_a_thousand_at_once_are_all_served(node: NodeProcess) -> None:
+    """Rollouts on connections of their own, and not one error."""
+    node.call("GET", "/v1/health")
+    before = descriptors(node)
+    request = post("/v1/rollouts", {"template": "python", "command": "true", "timeout_seconds": 60})
+
+    statuses = asyncio.run(asyncio.wait_for(burst(node, 1000, request), 100))
+
+    assert statuses == [200] * 1000
+    assert settled(node, before + 8)
+
+
+def test_two_hundred_execs_in_one_sandbox(node: NodeProcess) -> None:
+    """Nobody waits for anybody, and nobody is refused."""
+    name = node.call("POST", "/v1/sandboxes", {"template": "python"})[1]["id"]
+    request = post(f"/v1/sandboxes/{name}/exec", {"command": "sleep 0.2", "timeout_seconds": 60})
+
+    assert asyncio.run(asyncio.wait_for(burst(node, 200, request), 100)) == [200] * 200
+
+
+def test_connections_that_say_nothing_harm_nobody(node: NodeProcess) -> None:
+    """Half heads, half bodies, and none at all; they are let go when they hang up."""
+    node.call("GET", "/v1/health")
+    before = descriptors(node)
+    held = []
+    for number in range(300):
+        client = socket.socket(socket.AF_UNIX)
+        client.connect(str(node.socket))
+        client.sendall(
+            (b"", b"GET / HTTP/1.1\r\nx: ", b"POST /v1/rollouts HTTP/1.1\r\ncontent-length: 9\r\n\r\n{")[number % 3]
+        )
+        held.append(client)
+    assert node.call("POST", "/v1/rollouts", {"template": "python", "command": "echo ok"})[1]["stdout"] == "ok\n"
+    for client in held:
+        client.close()
+
+    assert settled(node, before + 8)
+
+
+@pytest.mark.parametrize(
+    "frames",
+    [
+        b"\x81\x05hello",  # not masked
+        b"\xf1\x80\0\0\0\0",  # bits that nobody agreed on
+        b"\x82\xff\xff\xff\xff\xff\xff\xff\xff\xff\0\0\0\0",  # longer than there are bytes
+        b"\x88\xfe\xff\xff\0\0\0\0",  # a control frame that is too long
+        os.urandom(5000),
+    ],
+)
+def test_frames_that_are_none_end_their_socket_only(node: NodeProcess, frames: bytes) -> None:
+    """And the exec behind it."""
+    name = node.call("POST", "/v1/sandboxes", {"template": "python"})[1]["id"]
+    with socket.socket(socket.AF_UNIX) as client:
+        client.settimeout(20)
+        client.connect(str(node.socket))
+        client.sendall(
+            f"GET /v1/sandboxes/{name}/process HTTP/1.1\r\nhost: x\r\nupgrade: websocket\r\nconnection: upgrade\r\n"
+            "sec-websocket-key: MDAwMDAwMDAwMDAwMDAwMA==\r\nsec-websocket-version: 13\r\n\r\n".encode()
+        )
+        assert b" 101 " in client.recv(4096)
+        client.sendall(frames)
+        if frames[1] != 0xFF:
+            while client.recv(4096):
+                pass
+    deadline = time.monotonic() + 20
+    while node.call("GET", "/v1/stats")[1]["node"]["inflight"]:
+        assert time.monotonic() < deadline
+    assert node.call("POST", f"/v1/sandboxes/{name}/exec", {"command": "echo ok"})[1]["stdout"] == "ok\n"
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/v1/sandboxes/..%2F..%2Fetc%2Fpasswd",
+        "/v1/sandboxes/%00",
+        "/v1/sandboxes/" + "a" * 5000,
+        "/v1/sandboxes/..;/x/exec",
+        "/v1/sandboxes//exec",
+        "/v1/sandboxes/%E2%80%AE/jobs/..%2F..",
+        "/v1/rollouts/..%2F%00",
+        "/v1/../v1/stats",
+    ],
+)
+def test_tricks_in_paths_name_nothing(node: NodeProcess, path: str) -> None:
+    """Not found, in our words, whatever they look like."""
+    status, answer = node.call("GET", path)
+
+    assert status in (400, 404, 405) and answer["code"] in ("not_found", "invalid_request", "unknown_rollout")
+
+
+def test_a_drain_lets_every_kind_of_exec_end_and_starts_none(tmp_path: Path) -> None:
+    """An exec, a job's sandbox: health says draining, new work is refused before it does anything, what runs ends."""
+    with node_process(tmp_path, drain_s=20) as node:
+        name = node.call("POST", "/v1/sandboxes", {"template": "python"})[1]["id"]
+        answers: list[tuple[int, object]] = []
+        body = {"command": "sleep 1; echo ended"}
+        worker = threading.Thread(target=lambda: answers.append(node.call("POST", f"/v1/sandboxes/{name}/exec", body)))
+        with closing(node.connect()) as first, closing(node.connect()) as second:
+            first.connect()
+            second.connect()
+            worker.start()
+            while not node.call("GET", "/v1/stats")[1]["node"]["inflight"]:
+                pass
+            node.process.send_signal(signal.SIGTERM)
+            deadline = time.monotonic() + 10
+            while True:
+                first.request("GET", "/v1/health")
+                if json.loads(first.getresponse().read())["status"] == "draining":
+                    break
+                assert time.monotonic() < deadline
+            second.request("POST", "/v1/sandboxes", '{"template": "python"}')
+            refused = second.getresponse()
+            assert (refused.status, json.loads(refused.read())["code"]) == (503, "draining")
+            worker.join(20)
+        assert node.process.wait(20) == 0
+
+    assert [(status, dict(answer)["stdout"]) for status, answer in answers] == [(200, "ended\n")]  # type: ignore[call-overload]  # JSON
