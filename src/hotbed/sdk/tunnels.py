@@ -64,8 +64,8 @@ class AsyncPortForward:
                 await _carry(tunnel, reader, writer)
             finally:
                 tunnel.close()
-        except (OSError, Error):
-            pass  # nothing listens inside, or it is gone: the local connection ends, as it would without us
+        except (OSError, Error, asyncio.CancelledError):
+            pass  # nothing listens inside, or it is gone, or we were closed: the local connection ends, and its task
         finally:
             self._open.discard(task)
             writer.close()
