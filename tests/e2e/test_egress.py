@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from hotbed import Sandbox, connect, rollout_once
+from hotbed import BakeFailed, Sandbox, Template, connect, rollout_once
 from hotbed.errors import InvalidRequest
 from hotbed.sdk.client import Client
 from tests.e2e.processes import wait_until
@@ -191,3 +191,17 @@ def test_a_server_that_speaks_first_is_reached(earth: World, client: Client) -> 
     result = rollout_once("python", code=code, egress={"allow": ["good.test:22,2222"]}, client=client)
 
     assert result.stdout.split("\n")[:4] == ["b'SSH-2.0-internet\\r\\n'", "b'hello'"] * 2
+
+
+def test_setup_reaches_what_its_template_may(earth: World, client: Client) -> None:
+    """And without a policy nothing."""
+    code = (
+        "import urllib.request as u; open('/work/got', 'wb').write(u.urlopen('http://good.test/x', timeout=9).read())"
+    )
+    setup = [f'python3 -c "{code}"']
+
+    with pytest.raises(BakeFailed):
+        Template.bake(client, name="without", setup=setup)
+    Template.bake(client, name="with", setup=setup, egress={"allow": ["good.test"]})
+
+    assert rollout_once("with", command="cat /work/got", client=client).stdout

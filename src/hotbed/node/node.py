@@ -79,6 +79,7 @@ class Node:
         self.egress = Egress(policy.egress, backend, self.templates, note=self.note)
         self.pools = Pools(policy.pools, backend, self.templates, nursery=self.nursery, fork=self.fork)
         self.pools.egress = self.egress.policy
+        self.bakes.policy = lambda recipe: self.egress.policy(recipe.egress, recipe.name, None)
         self.snapshots = Snapshots(SnapshotSettings(ttl_s=policy.ttl_s), backend=backend, nursery=self.nursery)
         self.graders = Graders(
             templates=self.templates,

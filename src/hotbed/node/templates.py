@@ -152,9 +152,10 @@ class Templates:
     def _own(self) -> int:
         return len(self._specs) - len(self.built_in)
 
-    def adopt(self, spec: TemplateSpec) -> None:
+    def adopt(self, spec: TemplateSpec, network: TemplateNetwork = ANY_NETWORK) -> None:
         """Keep a template that was baked. It is warmed by its first use, if it is not warm already."""
         self._specs[spec.name] = spec
+        self._networks[spec.name] = network
         self._plain.pop(spec.name, None)
 
     def network(self, name: str) -> TemplateNetwork:

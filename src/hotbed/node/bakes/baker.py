@@ -16,6 +16,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
+from hotbed.egress.policy import Policy
 from hotbed.errors import BakeFailed, NotSupported, TemplateFailed
 from hotbed.node.bakes import interpreter
 from hotbed.node.bakes.recipe import SETUP_LIMITS, Recipe
@@ -25,6 +26,7 @@ from hotbed.runtime.images.building import Builder
 from hotbed.runtime.images.record import ImageRecord
 
 SETUP_TIMEOUT_S = 3600.0
+GetPolicy = Callable[[Recipe], Policy | None]
 _TAIL = 400
 _BLOCK = 1 << 20
 _MOUNTED = ("dev", "proc", "sys")
@@ -57,11 +59,14 @@ class Baked:
 
 
 class Baker:
-    """Bakes on one backend. `parent` gives the spec of another template."""
+    """Bakes on one backend. `parent` gives the spec of another template, `policy` what setup may reach."""
 
-    def __init__(self, backend: Backend, *, parent: Callable[[str], TemplateSpec]) -> None:
+    def __init__(
+        self, backend: Backend, *, parent: Callable[[str], TemplateSpec], policy: GetPolicy = lambda recipe: None
+    ) -> None:
         self._backend = backend
         self._parent = parent
+        self._policy = policy
 
     @property
     def builder(self) -> Builder:
@@ -129,7 +134,7 @@ class Baker:
         variables = tuple(sorted(env.items()))
         spec = TemplateSpec(name="setup", image=image, env=variables, programs=(), limits=limits, parks=False)
         template = await self._backend.template(spec)
-        box = await template.fork(BoxRequest(use_spare=False, forkable=True))
+        box = await template.fork(BoxRequest(use_spare=False, forkable=True, egress=self._policy(recipe)))
         try:
             for number, command in enumerate(recipe.setup, 1):
                 teller.progress({"step": "setup", "command": number, "commands": len(recipe.setup)})
@@ -174,7 +179,7 @@ class Baker:
             return Baked(spec=spec, live_state="restarted" if spec.start else "none")
         start = Start(cmd=ready.cmd, http=ready.http, ports=ready.ports, timeout_s=ready.timeout_s)
         teller.progress({"step": "ready"})
-        box = await template.fork(BoxRequest(use_spare=False))
+        box = await template.fork(BoxRequest(use_spare=False, egress=self._policy(recipe)))
         try:
             teller.log(await starting.come_up(box, start))
             runs = await starting.leaves_running(box)

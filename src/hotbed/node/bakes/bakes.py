@@ -14,10 +14,10 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from hotbed.errors import BakeFailed, Error, InvalidRequest, NoSpace, UnknownTemplate
-from hotbed.node.bakes.baker import Baked, Baker
+from hotbed.node.bakes.baker import Baked, Baker, GetPolicy
 from hotbed.node.bakes.journal import Entry, Journal
 from hotbed.node.bakes.recipe import Recipe
-from hotbed.node.templates import Templates
+from hotbed.node.templates import TemplateNetwork, Templates
 from hotbed.runtime.base import Backend, Limits, Start, TemplateSpec
 from hotbed.runtime.images import collecting
 from hotbed.runtime.images.record import ImageRecord
@@ -68,7 +68,8 @@ class Bakes:
         self._journal = Journal(home)
         self._quota_bytes = quota_bytes
         self._bakes: dict[str, Bake] = {}
-        self._baker = Baker(backend, parent=self._parent)
+        self.policy: GetPolicy = lambda recipe: None  # the node knows what may be reached
+        self._baker = Baker(backend, parent=self._parent, policy=lambda recipe: self.policy(recipe))
         self._turns = asyncio.Semaphore(AT_ONCE)
 
     def resume(self) -> None:
@@ -77,7 +78,7 @@ class Bakes:
             name = entry.recipe.name
             bake = self._bakes[name] = Bake(entry, self._journal)
             if entry.phase == "Live" and self._is_here(entry):
-                self._templates.adopt(_spec_of(entry))
+                self._templates.adopt(_spec_of(entry), network_of(entry.recipe))
             elif entry.phase != "Failed":
                 bake.change(phase="Pending" if entry.phase == "Live" else entry.phase)
                 self._begin(bake)
@@ -113,7 +114,7 @@ class Bakes:
             while bake.entry.phase not in _FINAL:
                 try:
                     baked = await self._attempt(bake)
-                    self._templates.adopt(baked.spec)
+                    self._templates.adopt(baked.spec, network_of(bake.entry.recipe))
                     self._become_live(bake, baked)
                 except Error as error:
                     self._fail(bake, error)
@@ -239,3 +240,8 @@ def _spec_of(entry: Entry) -> TemplateSpec:
         limits=Limits(**plain["limits"]),
         start=Start(**{**start, "ports": tuple(start["ports"])}) if start else None,
     )
+
+
+def network_of(recipe: Recipe) -> TemplateNetwork:
+    """What a recipe says of networks."""
+    return TemplateNetwork(allowed=recipe.network, egress=recipe.egress)

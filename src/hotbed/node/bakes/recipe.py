@@ -28,6 +28,8 @@ class Recipe:
     limits: Limits = field(default_factory=Limits)
     setup: tuple[str, ...] = ()
     ready: Ready = field(default_factory=Ready)
+    egress: Mapping[str, Any] | None = None
+    network: bool = True
     stranger: bool = False
 
     @property
@@ -41,7 +43,7 @@ class Recipe:
 
     def setup_recipe(self, done: int) -> str:
         """What went into the layer of the first `done` setup commands, besides the image."""
-        return json.dumps([self.setup[:done], sorted(self.variables().items())])
+        return json.dumps([self.setup[:done], sorted(self.variables().items()), self.egress])
 
     def digest(self) -> str:
         """Of all of it."""
@@ -62,6 +64,8 @@ class Recipe:
             limits=Limits(**plain["limits"]),
             setup=tuple(plain["setup"]),
             ready=Ready(**{**plain["ready"], "ports": tuple(plain["ready"]["ports"])}),
+            egress=plain.get("egress"),
+            network=plain.get("network", True),
             stranger=plain["stranger"],
         )
 
@@ -77,16 +81,12 @@ def recipe_of(request: CreateTemplate, limits: Limits, *, stranger: bool) -> Rec
         limits=limits,
         setup=request.setup,
         ready=ready,
+        egress=request.egress,
+        network=request.network,
         stranger=stranger,
     )
     if stranger and recipe.source.is_local:
         raise InvalidRequest("image names a file of the server's machine", hint="name a registry's image")
     if (ready.http or ready.ports) and not ready.cmd:
         raise InvalidRequest("ready.http and ready.ports need ready.cmd, which starts what answers there")
-    wants = ready.network or (request.egress is not None and request.egress.get("mode") != "none")
-    if wants:
-        raise InvalidRequest(
-            "sandboxes of this node have no network, and setup runs without",
-            hint="bring what setup needs in the image; leave egress out, or say {'mode': 'none'}",
-        )
     return recipe

@@ -2,8 +2,7 @@
 
 The catalog is the node's built-in templates. A tenant bakes its own from a row of it, or from an image: it goes on by
 itself, and `get` tells its phase. A fork here takes about a millisecond and needs no spare prepared, so a live
-template counts as many `warm` as were asked for, under the tier's limit. What a bake would need and a sandbox here does
-not have (a network) is refused before anything is made.
+template counts as many `warm` as were asked for, under the tier's limit.
 """
 
 from __future__ import annotations

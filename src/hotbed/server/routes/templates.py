@@ -34,6 +34,7 @@ async def make(node: Node, call: Call, request: CreateTemplate) -> TemplateRow:
         request = replace(request, image=f"template:{request.image}")
     if not request.is_baked:
         return await node.templates.create(request)
+    node.egress.policy(request.egress, request.name, call.lease)  # refused now, or the bake may use it
     recipe = recipe_of(_resolved(node, call, request), limits_of(Limits(), request.limits), stranger=_is_stranger(call))
     node.bakes.start(recipe, width=_declared(node, call, request.width))
     return node.bakes.row(request.name)

@@ -40,20 +40,20 @@ def test_a_layers_recipe_covers_commands_and_variables() -> None:
     [
         {"image": "???"},
         {"ready": Ready(http="http://localhost/")},
-        {"ready": Ready(cmd="a", network=True)},
-        {"egress": {"mode": "open"}},
-        {"egress": {"allow": ["x"]}},
     ],
 )
 def test_what_cannot_be_had_is_refused(request_: dict[str, Any]) -> None:
-    """A network first of all."""
+    """By what is missing."""
     with pytest.raises(InvalidRequest):
         made(**request_)
 
 
-def test_no_network_may_be_asked_for() -> None:
-    """It is what there is."""
-    assert made(egress={"mode": "none"}).name == "x"
+def test_what_setup_may_reach_is_part_of_the_recipe() -> None:
+    """Other packages may come of it."""
+    recipes = [made(setup=("a",)), made(setup=("a",), egress={"mode": "open"})]
+
+    assert len({recipe.setup_recipe(1) for recipe in recipes}) == 2
+    assert Recipe.from_plain(json.loads(json.dumps(recipes[1].to_plain()))) == recipes[1]
 
 
 def test_a_stranger_may_not_name_files_of_this_machine() -> None:

@@ -59,7 +59,6 @@ def test_a_bake_becomes_live_and_is_the_same_twice(tmp_path: Path) -> None:
         ({"ready": {"http": "http://localhost"}}, "need ready.cmd"),
         ({"ready": {"ports": [0]}}, "must be a list of ports"),
         ({"ready": {"http": "http://x"}}, "not on the sandbox's own loopback"),
-        ({"ready": {"network": True}}, "have no network"),
         ({"ready": 3}, "ready must be an object"),
         ({"pool": {"width": -1}}, "width must be at least 1"),
     ],
