@@ -30,6 +30,7 @@
   const board = document.querySelector("[data-plots]");
   if (!board) return;
   const plots = new Map();
+  let last = null; // what was drawn, to be drawn again in another size or light
 
   const options = (element, series) => ({
     width: Math.max(240, element.clientWidth),
@@ -76,13 +77,13 @@
   const refresh = async (always) => {
     if (!always && (paused || document.hidden)) return;
     const answer = await fetch(board.dataset.plots, { credentials: "same-origin" }).catch(() => null);
-    if (answer && answer.ok) draw(await answer.json());
+    if (answer && answer.ok) draw((last = await answer.json()));
   };
 
   const again = () => {
     for (const plot of plots.values()) plot.destroy();
     plots.clear();
-    refresh(true);
+    if (last) draw(last);
   };
   let wide = board.clientWidth;
   new ResizeObserver(() => {
