@@ -28,6 +28,7 @@ from benchmarks import (
     replay,
     rollouts,
     threads,
+    warmth,
 )
 from benchmarks.rows import Row, best_of, table
 
@@ -35,6 +36,7 @@ SUITES = {
     "engine": engine,
     "rollouts": rollouts,
     "threads": threads,
+    "warmth": warmth,
     "memory": memory,
     "pools": pools,
     "grading": grading,
