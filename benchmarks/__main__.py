@@ -17,6 +17,7 @@ from pathlib import Path
 
 from benchmarks import (
     dashboard,
+    egress,
     engine,
     forkgroup,
     grading,
@@ -46,6 +47,7 @@ SUITES = {
     "http": http,
     "dashboard": dashboard,
     "images": images,
+    "egress": egress,
 }
 #: Not best of anything: what is measured does not depend on who else runs.
 ONCE = {"memory"}

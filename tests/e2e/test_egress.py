@@ -5,9 +5,13 @@ from __future__ import annotations
 import json
 import os
 import signal
+import subprocess
+import sys
+import urllib.request
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -205,3 +209,57 @@ def test_setup_reaches_what_its_template_may(earth: World, client: Client) -> No
     Template.bake(client, name="with", setup=setup, egress={"allow": ["good.test"]})
 
     assert rollout_once("with", command="cat /work/got", client=client).stdout
+
+
+# Each opens connections through every way there is, all at once, and says how many were served.
+MANY = """
+import concurrent.futures, socket
+def one(number):
+    try:
+        with socket.create_connection(("good.test", 80), 60) as sock:
+            sock.sendall(b"GET /many HTTP/1.1\\r\\nHost: good.test\\r\\nConnection: close\\r\\n\\r\\n")
+            return b"200 OK" in sock.recv(4096)
+    except OSError:
+        return False
+with concurrent.futures.ThreadPoolExecutor(20) as pool:
+    print(sum(pool.map(one, range(20))))
+"""
+
+
+def test_many_sandboxes_have_many_connections(earth: World, client: Client) -> None:
+    """A hundred sandboxes with twenty at once each: all are served, and nothing of the broker is left over."""
+    fds = f"/proc/{earth.broker_pid()}/fd"
+
+    def one(_: int) -> str:
+        return rollout_once(
+            "python", code=MANY, egress={"allow": [GOOD]}, timeout_seconds=120, client=client
+        ).stdout.strip()
+
+    before = len(os.listdir(fds))
+    with ThreadPoolExecutor(25) as pool:
+        served = list(pool.map(one, range(100)))
+
+    assert served == ["20"] * 100
+    assert wait_until(lambda: len(os.listdir(fds)) <= before + 70)  # pipes that are kept for the next
+
+
+def test_a_package_is_installed_from_an_index_and_nothing_else_is_reached(earth: World) -> None:
+    """With pip, from whatever index this machine's pip is set to, under a policy that lists it beside the preset."""
+    asked = [sys.executable, "-m", "pip", "config", "get", "global.index-url"]
+    index = subprocess.run(asked, capture_output=True, text=True)
+    url = os.environ.get("PIP_INDEX_URL") or index.stdout.strip() or "https://pypi.org/simple"
+    host = urlsplit(url).hostname or ""
+    try:
+        urllib.request.urlopen(f"{url.rstrip('/')}/idna/", timeout=10).close()
+    except OSError as error:
+        pytest.skip(f"no package index answers here: {error}")
+    command = (
+        f"python -m pip install --no-cache-dir --target /work/lib --index-url {url} idna"
+        " && curl -sf -m 5 http://93.184.215.14"
+    )
+    policy = {"preset": "package-indexes", "allow": [{"host": host, "addresses": ["0.0.0.0/0"]}]}
+    with connect() as own:
+        result = rollout_once("python", command=command, egress=policy, timeout_seconds=120, client=own)
+
+    assert "Successfully installed idna" in result.stdout, result.stderr
+    assert not result.ok

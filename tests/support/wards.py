@@ -50,6 +50,7 @@ class Echo:
     def __init__(self, greeting: bytes = b"") -> None:
         self.greeting = greeting
         self.connections = 0
+        self._serving: set[asyncio.Task[None]] = set()
 
     async def __aenter__(self) -> Echo:
         self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
@@ -58,10 +59,16 @@ class Echo:
 
     async def __aexit__(self, *_: object) -> None:
         self._server.close()
-        await asyncio.sleep(0)
+        await asyncio.sleep(0.01)
+        if self._serving:
+            await asyncio.wait(self._serving, timeout=5)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.connections += 1
+        task = asyncio.current_task()
+        assert task is not None
+        self._serving.add(task)
+        task.add_done_callback(self._serving.discard)
         writer.write(self.greeting)
         while data := await reader.read(1 << 16):
             writer.write(data.upper())

@@ -48,7 +48,7 @@ async def dialled(ward: Ward, inner: socket.socket) -> None:
 async def proxied(ward: Ward, inner: socket.socket) -> None:
     """A program uses the proxy."""
     with _ending(inner):
-        first = await asyncio.wait_for(_peek(inner, 1), FIRST_BYTES_S)
+        first = await _peek(inner, 1, FIRST_BYTES_S)
         if first[:1] == b"\x05":
             target = await asyncio.wait_for(_socks_target(ward, inner), FIRST_BYTES_S)
             await converse(ward, inner, target, "socks")
@@ -62,7 +62,7 @@ async def proxied(ward: Ward, inner: socket.socket) -> None:
         if not verdict.allowed:
             with Flow(ward, inner, "proxy") as flow:
                 refusal = flow.refuse(target, verdict)
-            await asyncio.wait_for(sockets.send(inner, no_in_http(refusal)), FIRST_BYTES_S)
+            await sockets.send(inner, no_in_http(refusal), FIRST_BYTES_S)
             return
         inner.recv(len(head))
         await sockets.send(inner, b"HTTP/1.1 200 Connection established\r\n\r\n")
@@ -86,7 +86,7 @@ async def converse(ward: Ward, inner: socket.socket, target: Target, kind: str) 
             outer = await flow.dial(target, way)
         except Refused:
             if speech == "tls":
-                await asyncio.wait_for(sockets.send(inner, _NO_IN_TLS), FIRST_BYTES_S)
+                await sockets.send(inner, _NO_IN_TLS, FIRST_BYTES_S)
             raise
         with outer:
             await relay(inner, outer, ward.pipes, up=flow.count_up, down=flow.count_down)
@@ -127,18 +127,18 @@ def _before(policy: Policy, target: Target) -> Verdict:
     return Verdict(allowed=True, reason="")
 
 
-async def _peek(inner: socket.socket, size: int) -> bytes:
+async def _peek(inner: socket.socket, size: int, patience_s: float | None = None) -> bytes:
     """At least so much of what was sent, without taking it; less at its end."""
     while True:
         try:
             data = inner.recv(sniffing.PEEK_LIMIT, socket.MSG_PEEK)
         except (BlockingIOError, InterruptedError):
-            await sockets.readable(inner)
+            await sockets.readable(inner, patience_s)
             continue
         if len(data) >= size or not data:
             return data
         inner.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, size)
-        await sockets.readable(inner)
+        await sockets.readable(inner, patience_s)
         inner.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, 1)
         data = inner.recv(sniffing.PEEK_LIMIT, socket.MSG_PEEK)
         if len(data) < size:
@@ -149,12 +149,14 @@ async def _first_bytes(inner: socket.socket, port: int) -> bytes:
     """Enough to tell what it is; nothing where the server speaks first."""
     patience_s = FIRST_BYTES_S if port in _WEB_PORTS else SERVER_FIRST_S
     try:
-        data = await asyncio.wait_for(_peek(inner, 1), patience_s)
+        data = await _peek(inner, 1, patience_s)
     except asyncio.TimeoutError:
         if port in _WEB_PORTS:
             raise
         return b""
-    return await asyncio.wait_for(_whole(inner, data), FIRST_BYTES_S)
+    if not sniffing.missing(data):
+        return data
+    return await asyncio.wait_for(_whole(inner, data), FIRST_BYTES_S)  # all of its waits together
 
 
 async def _whole(inner: socket.socket, data: bytes) -> bytes:

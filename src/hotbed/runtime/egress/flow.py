@@ -135,7 +135,7 @@ class Flow:
         for address, verdict in found[:_TRIES]:
             self._address, self._verdict = address, verdict
             try:
-                return await asyncio.wait_for(sockets.dial(address, target.port), DIAL_S)
+                return await sockets.dial(address, target.port, DIAL_S)
             except asyncio.TimeoutError:
                 failure = TimeoutError(f"no answer from {address} for {DIAL_S:.0f} s")
             except OSError as error:

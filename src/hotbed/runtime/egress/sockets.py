@@ -14,26 +14,35 @@ from hotbed.egress.addresses import Address, plain
 _RESET = struct.pack("ii", 1, 0)
 
 
-async def readable(sock: socket.socket) -> None:
-    """Wait until there is something to read, or its end."""
+async def readable(sock: socket.socket, patience_s: float | None = None) -> None:
+    """Wait until there is something to read, or its end. Raises `asyncio.TimeoutError`.
+
+    A timer costs a connection less than a task for each of its waits (`asyncio.wait_for`).
+    """
     loop = asyncio.get_running_loop()
     ready: asyncio.Future[None] = loop.create_future()
+    timer = loop.call_later(patience_s, _give_up, ready) if patience_s is not None else None
     loop.add_reader(sock.fileno(), _wake, ready)
     try:
         await ready
     finally:
+        if timer is not None:
+            timer.cancel()
         if sock.fileno() >= 0:
             loop.remove_reader(sock.fileno())
 
 
-async def writable(sock: socket.socket) -> None:
-    """Wait until there is room to write, or it broke."""
+async def writable(sock: socket.socket, patience_s: float | None = None) -> None:
+    """Wait until there is room to write, or it broke. Raises `asyncio.TimeoutError`."""
     loop = asyncio.get_running_loop()
     ready: asyncio.Future[None] = loop.create_future()
+    timer = loop.call_later(patience_s, _give_up, ready) if patience_s is not None else None
     loop.add_writer(sock.fileno(), _wake, ready)
     try:
         await ready
     finally:
+        if timer is not None:
+            timer.cancel()
         if sock.fileno() >= 0:
             loop.remove_writer(sock.fileno())
 
@@ -43,26 +52,31 @@ def _wake(ready: asyncio.Future[None]) -> None:
         ready.set_result(None)
 
 
-async def receive(sock: socket.socket, size: int) -> bytes:
+def _give_up(ready: asyncio.Future[None]) -> None:
+    if not ready.done():
+        ready.set_exception(asyncio.TimeoutError())
+
+
+async def receive(sock: socket.socket, size: int, patience_s: float | None = None) -> bytes:
     """What is there, up to so much; empty at the end."""
     while True:
         try:
             return sock.recv(size)
         except (BlockingIOError, InterruptedError):
-            await readable(sock)
+            await readable(sock, patience_s)
 
 
-async def send(sock: socket.socket, data: bytes) -> None:
-    """All of it."""
+async def send(sock: socket.socket, data: bytes, patience_s: float | None = None) -> None:
+    """All of it; each piece in so long."""
     view = memoryview(data)
     while view:
         try:
             view = view[sock.send(view) :]
         except (BlockingIOError, InterruptedError):
-            await writable(sock)
+            await writable(sock, patience_s)
 
 
-async def dial(address: Address, port: int) -> socket.socket:
+async def dial(address: Address, port: int, patience_s: float | None = None) -> socket.socket:
     """A connection to exactly this address. Raises `OSError`."""
     family = socket.AF_INET if address.version == 4 else socket.AF_INET6
     sock = socket.socket(family, socket.SOCK_STREAM | socket.SOCK_NONBLOCK | socket.SOCK_CLOEXEC)
@@ -70,7 +84,7 @@ async def dial(address: Address, port: int) -> socket.socket:
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         code = sock.connect_ex((str(address), port))
         if code == 115:  # EINPROGRESS
-            await writable(sock)
+            await writable(sock, patience_s)
             code = sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
         if code:
             raise OSError(code, os.strerror(code))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import time
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -54,8 +55,8 @@ class Web:
         """Every request until the end. `dialled` is where the program went; None when it speaks to a proxy."""
         try:
             while True:
-                request = await self._next(HEAD_S)
-                if not isinstance(request, h11.Request):
+                request = await self._request()
+                if request is None:
                     return
                 with Flow(self._ward, self._inner, "http") as flow:
                     if not await self._one(flow, request, dialled):
@@ -65,6 +66,16 @@ class Web:
                 self._talk.start_next_cycle()
         except h11.ProtocolError as error:
             await self._say(400, f"not HTTP as it should be: {error}")
+
+    async def _request(self) -> h11.Request | None:
+        """The next request; None when there is none in time, which is a proper end between two."""
+        try:
+            event = await self._next(HEAD_S)
+        except asyncio.TimeoutError:
+            if self._talk.trailing_data[0]:
+                raise
+            return None
+        return event if isinstance(event, h11.Request) else None
 
     async def _one(self, flow: Flow, request: h11.Request, dialled: Target | None) -> bool:
         """One request; whether another may follow."""
@@ -146,16 +157,17 @@ class Web:
         if data:
             if count is not None:
                 count(len(data))
-            await asyncio.wait_for(sockets.send(sink, data), BODY_S)
+            await sockets.send(sink, data, BODY_S)
 
 
 async def _event(connection: h11.Connection, sock: socket.socket, patience_s: float) -> Any:
-    """The next event of a connection."""
+    """The next event of a connection. All the waits for it together are within the patience."""
+    deadline = time.monotonic() + patience_s
     while True:
         event = connection.next_event()
         if event is not h11.NEED_DATA:
             return event
-        connection.receive_data(await asyncio.wait_for(sockets.receive(sock, _CHUNK), patience_s))
+        connection.receive_data(await sockets.receive(sock, _CHUNK, max(0.001, deadline - time.monotonic())))
 
 
 def asked_for(request: h11.Request, dialled: Target | None) -> tuple[Target, str, bytes]:
