@@ -9,8 +9,10 @@ import itertools
 import os
 import pwd
 import shutil
+import signal
 import subprocess
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -27,7 +29,8 @@ class Postgres:
     def __init__(self, programs: Path, directory: Path, user: str | None) -> None:
         self.programs = programs
         self.directory = directory
-        self._user = user
+        self._as_user: dict[str, Any] = {"user": user, "group": user, "extra_groups": []} if user else {}
+        self._process: subprocess.Popen[bytes] | None = None
         self._numbers = itertools.count(1)
 
     def new_database(self) -> str:
@@ -37,18 +40,32 @@ class Postgres:
         return f"postgresql://hotbed@/{name}?host={self.directory}"
 
     def start(self) -> None:
-        """Start serving."""
-        options = " ".join(f"-c {option}" for option in (*OPTIONS, f"unix_socket_directories={self.directory}"))
-        log, data = str(self.directory / "log"), str(self.directory / "data")
-        self.call("pg_ctl", "-D", data, "-l", log, "-w", "-t", "30", "-o", options, "start")
+        """Start serving. It ends with this process, also when this process is killed."""
+        settings = (*OPTIONS, f"unix_socket_directories={self.directory}")
+        options = [word for setting in settings for word in ("-c", setting)]
+        argv = ["setpriv", "--pdeathsig", "QUIT", str(self.programs / "postgres"), "-D", str(self.directory / "data")]
+        with (self.directory / "log").open("ab") as log:
+            self._process = subprocess.Popen(
+                [*argv, *options], stdin=subprocess.DEVNULL, stdout=log, stderr=log, **self._as_user
+            )
+        deadline = time.monotonic() + 30
+        while not self.is_ready():
+            assert self._process.poll() is None and time.monotonic() < deadline, (self.directory / "log").read_text()
+            time.sleep(0.05)
+
+    def is_ready(self) -> bool:
+        """Whether it lets somebody in."""
+        asked = [str(self.programs / "pg_isready"), "-q", "-h", str(self.directory), "-U", "hotbed"]
+        return subprocess.run(asked, check=False).returncode == 0
 
     def stop(self) -> None:
         """Stop, at once."""
-        self.call("pg_ctl", "-D", str(self.directory / "data"), "-m", "immediate", "-w", "stop")
+        assert self._process is not None, "it was never started"
+        self._process.send_signal(signal.SIGQUIT)
+        self._process.wait(30)
 
     def call(self, program: str, *words: str) -> str:
         """Run one of its programs."""
-        as_user: dict[str, Any] = {"user": self._user, "group": self._user, "extra_groups": []} if self._user else {}
         done = subprocess.run(
             [str(self.programs / program), *words],
             cwd=self.directory,
@@ -59,7 +76,7 @@ class Postgres:
             text=True,
             timeout=60,
             check=False,
-            **as_user,
+            **self._as_user,
         )
         assert done.returncode == 0, f"{program}: {done.stdout}"
         output: str = done.stdout
