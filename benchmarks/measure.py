@@ -48,14 +48,17 @@ def timings(action: Callable[[], object], *, gap_s: float = 0.001) -> Timings:
     return measure
 
 
-def interleaved(things: Mapping[str, Timings], *, count: int) -> dict[str, Latency]:
-    """Measure several things in small turns, so that a change of the machine's mood meets all of them."""
+def interleaved(things: Mapping[str, Timings], *, count: int, turn: int = _TURN) -> dict[str, Latency]:
+    """Measure several things in small turns, so that a change of the machine's mood meets all of them.
+
+    Turns of one where a difference is what is wanted: the moods of this machine change within a second.
+    """
     taken: dict[str, list[float]] = {name: [] for name in things}
     for measure in things.values():
         measure(_WARM)
     while len(next(iter(taken.values()))) < count:
         for name, measure in things.items():
-            taken[name] += measure(_TURN)
+            taken[name] += measure(turn)
     return {name: percentiles(seconds) for name, seconds in taken.items()}
 
 

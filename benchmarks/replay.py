@@ -1,4 +1,4 @@
-"""What a seed adds: rollouts without one, at level `rng` and at level `full`, in turn."""
+"""What a seed adds: rollouts without one, at level `rng` and at level `full`, one of each at a time."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def run(*, count: int) -> list[Row]:
             actions = {
                 f"{name}, {level}": timings(rollout(client, program, level), gap_s=_PARKING_S) for level in LEVELS
             }
-            found |= interleaved(actions, count=count // (2 if name == "warm code" else 6))
+            found |= interleaved(actions, count=count // (2 if name == "warm code" else 6), turn=1)
     rows = [added(name, level, found) for name in ("warm code", "cold exec") for level in ("rng", "full")]
     return [*rows, reading(found, used(cpu))]
 

@@ -174,6 +174,19 @@ def test_a_command_has_the_same_numbers_in_a_parked_sandbox_and_a_fresh_one(benc
     assert "pid" in fresh.pinned
 
 
+def test_the_clock_begins_where_it_is_told_and_moves_by_what_it_is_told(bench: Bench) -> None:
+    """In the warm interpreter and in what it starts."""
+    code = b"import time; a = time.time_ns(); print(a // 10**9, time.time_ns() - a)"
+    clock = (1_000_000_000 * 10**9, 7_000)
+
+    def said(kind: Any, program: bytes) -> bytes:
+        request = ExecRequest(kind=kind, program=program, seed=SEED, determinism="full", clock=clock)
+        return bench.run(bench.outcome(request)).stdout
+
+    assert said("code", code) == b"1000000000 7000\n"
+    assert said("command", b"date +%s") == b"1000000000\n"
+
+
 def test_numpy_and_openssl_of_a_warm_interpreter_are_pinned(bench: Bench) -> None:
     """Their state was made in the template, which every fork shares."""
     pytest.importorskip("numpy")

@@ -48,10 +48,9 @@ def _pinned(request: CreateSandbox | ExecRequest) -> tuple[bytes | None, Determi
 
 
 def _suits_spare(request: ExecRequest) -> bool:
-    """Whether a pinned request would be run by a spare's waiting process, or would come after it as another number."""
+    """Whether a pinned request has the same process number beside a spare: commands have, and what the spare runs."""
     kind, program = program_of(request)
-    several = kind == "commands" and len(request.commands or ()) > 1
-    return not several and not request.stdin and not request.stdin_b64 and len(program) < _WAITING_TAKES
+    return kind != "code" or (not request.stdin and not request.stdin_b64 and len(program) < _WAITING_TAKES)
 
 
 def seed_of(request: CreateSandbox | ExecRequest) -> str:
@@ -77,8 +76,14 @@ def exec_plan(request: ExecRequest, *, last: bool = False) -> ExecPlan:
         keep_going=request.keep_going,
         seed=seed,
         determinism=level,
+        clock=clock_of(request.clock),
         last=last,
     )
+
+
+def clock_of(given: Mapping[str, int] | None) -> tuple[int | None, int | None]:
+    """Epoch and step of the virtual clock, where they are not the usual ones."""
+    return (None, None) if given is None else (given.get("epoch_ns"), given.get("step_ns"))
 
 
 def program_of(request: ExecRequest) -> tuple[Kind, bytes]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TypeVar
 
+from hotbed.errors import InvalidRequest
 from hotbed.runtime.base import Determinism
 from hotbed.runtime.replay.streams import derive
 from hotbed.wire.checks import fresh_seed
@@ -26,6 +27,10 @@ def level_of(request: CreateSandbox | ExecRequest) -> Determinism:
 def completed(request: Request) -> Request:
     """With the seed that it will run with, if it pins anything."""
     level = level_of(request)
+    if isinstance(request, ExecRequest) and request.clock is not None and level != "full":
+        raise InvalidRequest(
+            f"a clock was given, and determinism is {level!r}", hint='only determinism="full" has a virtual clock'
+        )
     if level == "none":
         return request
     return replace(request, determinism=level, seed=(request.seed or fresh_seed()).lower())

@@ -151,7 +151,8 @@ class BoxRequest:
 class ExecRequest:
     """One thing to run. `code` runs in the warm interpreter, `command` through sh -c, `commands` as argv lists.
 
-    `seed` (32 bytes) pins what it draws at level `determinism`; None leaves that to the host. After a `last` one the
+    `seed` (32 bytes) pins what it draws at level `determinism`; None leaves that to the host. `clock` is where the
+    virtual clock begins and what a reading adds, in nanoseconds; None is the usual. After a `last` one the
     sandbox is of no further use: it may end as soon as it has answered. With `stdin_open` more input may come while it
     runs; a `terminal` of so many rows and columns is all three of its streams, and merges its output.
     """
@@ -170,6 +171,7 @@ class ExecRequest:
     keep_going: bool = False
     seed: bytes | None = None
     determinism: Determinism = "none"
+    clock: tuple[int | None, int | None] = (None, None)
     last: bool = False
     stdin_open: bool = False
     terminal: tuple[int, int] | None = None

@@ -17,7 +17,7 @@ from typing import Any
 from hotbed.errors import SandboxFailed, SandboxGone
 from hotbed.guest.frames import Header
 from hotbed.runtime import answers, execs
-from hotbed.runtime.base import BoxRequest, Determinism, ExecOutcome, ExecRequest, Limits, OnOutput
+from hotbed.runtime.base import BoxRequest, ExecOutcome, ExecRequest, Limits, OnOutput
 from hotbed.runtime.boxfiles import BoxFiles
 from hotbed.runtime.conversations import Answer, Conversation, end_of
 from hotbed.runtime.egress.outlets import Home, Outlet
@@ -98,12 +98,13 @@ class ForkBox(BoxFiles):
         """Run one thing to its end."""
         if request.seed is None:
             return await self._exec(request, on_output, on_start)
-        with await self._pin(request.seed, request.determinism, len(request.argv) or 1) as pinned:
+        pin = PinRequest.of(request.seed, request.determinism, roots=len(request.argv) or 1, clock=request.clock)
+        with await self._pin(pin) as pinned:
             outcome = await self._exec(request, on_output, on_start, pinned)
             report = await pinned.report()
         return execs.with_pins(outcome, report, hostname=self.request.hostname)
 
-    async def _pin(self, seed: bytes, level: Determinism, roots: int = 1) -> Pinned:
+    async def _pin(self, pin: PinRequest) -> Pinned:
         """A pin whose failure ends the sandbox."""
         if self._pinner is None:
             raise SandboxFailed("this sandbox was made without a way to pin what runs in it")
@@ -111,7 +112,6 @@ class ForkBox(BoxFiles):
         def fail(reason: str) -> None:
             self.talk.fail(SandboxFailed(f"what ran was not kept pinned: {reason}"))
 
-        pin = PinRequest(seed=seed, level="full" if level == "full" else "rng", roots=roots)
         return await self._pinner.begin(pin, fail)
 
     async def _exec(
@@ -176,7 +176,7 @@ class ForkBox(BoxFiles):
         pinned = None
         if self.request.seed is not None:
             seed = derive(self.request.seed, "program", next(self._programs))
-            pinned = await self._pin(seed, self.request.determinism)
+            pinned = await self._pin(PinRequest.of(seed, self.request.determinism))
             header["pin"] = self.request.determinism
         if self.request.forkable:
             header["handle"], header["as_pid"] = True, as_pid

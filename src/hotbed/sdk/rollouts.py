@@ -27,6 +27,7 @@ def rollout_once(
     timeout_seconds: float = 60.0,
     seed: Seed | None = None,
     determinism: Determinism | None = None,
+    clock: Mapping[str, int] | None = None,
     limits: Mapping[str, float] | None = None,
     min_isolation: Level | None = None,
     egress: EgressPolicy | None = None,
@@ -40,8 +41,9 @@ def rollout_once(
     Give exactly one of `code` (the template's warm interpreter), `command` (`sh -c`) and `commands` (argument lists, in
     order, stopping at the first failure unless `keep_going`). `files` are written first, exactly as given; `args` are
     the code's `sys.argv[1:]`. The run and all it started are killed after `timeout_seconds`. `seed` is 64 hex
-    characters, an int or 32 bytes; the one used is on the result. `on_output(stream, data)` is called with each piece
-    of output as it comes; stream is 1 or 2. `egress` is what it may reach on the network: nothing, unless its template
+    characters, an int or 32 bytes; the one used is on the result. `clock` is for determinism `full`: `epoch_ns`, where
+    it begins, and `step_ns`, what each reading adds. `on_output(stream, data)` is called with each piece of output as it
+    comes; stream is 1 or 2. `egress` is what it may reach on the network: nothing, unless its template
     or this says otherwise. A program that fails is a `Result`; an exception means that we failed.
     """
     request = rollout_request(
@@ -57,6 +59,7 @@ def rollout_once(
         timeout_seconds=timeout_seconds,
         seed=seed,
         determinism=determinism,
+        clock=clock,
         limits=limits,
         min_isolation=min_isolation,
         egress=egress,
@@ -81,6 +84,7 @@ async def arollout_once(
     timeout_seconds: float = 60.0,
     seed: Seed | None = None,
     determinism: Determinism | None = None,
+    clock: Mapping[str, int] | None = None,
     limits: Mapping[str, float] | None = None,
     min_isolation: Level | None = None,
     egress: EgressPolicy | None = None,
@@ -103,6 +107,7 @@ async def arollout_once(
         timeout_seconds=timeout_seconds,
         seed=seed,
         determinism=determinism,
+        clock=clock,
         limits=limits,
         min_isolation=min_isolation,
         egress=egress,

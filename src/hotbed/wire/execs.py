@@ -13,6 +13,7 @@ Isolation = Literal["fake", "process", "fork", "gvisor", "vm"]
 
 DEFAULT_TIMEOUT_S = 60.0
 TIMEOUT_LIMIT_S = 24 * 3600.0
+CLOCK_LIMITS = {"epoch_ns": (0, (1 << 62) - 1), "step_ns": (1, 10**9)}  # until 2116; up to a second
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +45,8 @@ class ExecRequest:
     """Exactly one of `code` (the warm interpreter), `command` (sh -c) or `commands` (argument lists, in order).
 
     A `_b64` field carries bytes that are not UTF-8 and stands in for its sibling. `output_bytes` is what is kept of
-    each stream, head and tail. `stream` asks for ndjson: output events as they happen, the response last.
+    each stream, head and tail. `stream` asks for ndjson: output events as they happen, the response last. `clock` sets
+    the virtual clock of determinism `full`: `epoch_ns`, where it begins, and `step_ns`, what each reading adds.
     """
 
     code: str | None = None
@@ -63,6 +65,7 @@ class ExecRequest:
     keep_going: bool = False
     seed: str | None = None
     determinism: Determinism | None = None
+    clock: Mapping[str, int] | None = None
     stream: bool = False
 
     def __post_init__(self) -> None:
@@ -183,12 +186,25 @@ def check_exec(request: ExecRequest) -> None:
     )
     require(request.output_bytes is None or request.output_bytes >= 0, "output_bytes must not be negative")
     require_seed(request.seed)
+    _check_clock(request.clock)
     if request.cwd is not None:
         require_path(request.cwd)
     for name, value in request.env.items():
         require(
             name != "" and "=" not in name and "\0" not in name + value,
             f"env name {name[:64]!r} is not usable, or its value holds a NUL",
+        )
+
+
+def _check_clock(clock: Mapping[str, int] | None) -> None:
+    require(clock is None or isinstance(clock, Mapping), f"clock must be its parts by name, not {clock!r:.64}")
+    for name, value in (clock or {}).items():
+        require(name in CLOCK_LIMITS, f"clock has no {name!r:.64}", f"its parts are {', '.join(CLOCK_LIMITS)}")
+        least, most = CLOCK_LIMITS[name]
+        require(
+            type(value) is int and least <= value <= most,
+            f"clock {name} must be an int from {least} to {most}, not {value!r:.64}",
+            "both are nanoseconds",
         )
 
 

@@ -81,13 +81,13 @@ def test_a_seed_that_was_given_pins_randomness() -> None:
         ({"code": "1"}, True),
         ({"command": "ls"}, True),
         ({"commands": (("ls",),)}, True),
-        ({"commands": (("ls",), ("ls",))}, False),
+        ({"commands": (("ls",), ("ls",))}, True),
         ({"code": "1", "stdin": "x"}, False),
         ({"code": "1" * 100_000}, False),
     ],
 )
-def test_a_pinned_rollout_takes_a_spare_whose_waiting_process_can_run_it(program: Any, spare: bool) -> None:
-    """Otherwise that process would have taken the first number, and the program's own would depend on it."""
+def test_a_pinned_rollout_takes_a_spare_beside_which_it_has_the_same_number(program: Any, spare: bool) -> None:
+    """Commands have; a program that the spare cannot run would come after it."""
     request = RolloutRequest(template="python", seed="a" * 64, **program)
 
     assert plans.box_plan(SPEC, request).use_spare is spare

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from hotbed.errors import InvalidRequest
 from hotbed.node.seeding import completed, in_sandbox, level_of
 from hotbed.wire.execs import ExecRequest, RolloutRequest
 from hotbed.wire.sandboxes import CreateSandbox
@@ -63,3 +64,13 @@ def test_an_exec_s_own_wish_comes_before_its_sandbox_s() -> None:
     assert in_sandbox(none, seed=SEED, level="rng", number=1) is none
     assert in_sandbox(full, seed=SEED, level="rng", number=1).seed == SEED
     assert in_sandbox(UNSEEDED, seed=SEED, level="none", number=1) is UNSEEDED
+
+
+def test_a_clock_is_for_the_level_that_has_one() -> None:
+    """Elsewhere it would be ignored, and nobody would know."""
+    clock = {"epoch_ns": 10**18}
+
+    assert completed(ExecRequest(code="1", determinism="full", clock=clock)).clock == clock
+    for level in (None, "rng", "none"):
+        with pytest.raises(InvalidRequest, match="a clock was given"):
+            completed(ExecRequest(code="1", seed="ab" * 32, determinism=level, clock=clock))

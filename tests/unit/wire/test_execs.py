@@ -84,3 +84,12 @@ def test_the_answer_gives_the_bytes_whichever_field_has_them() -> None:
 
     assert (answer.stdout_bytes, answer.stderr_bytes) == (b"a", b"\xff")
     assert OutputEvent(fd=1, data="b").data_bytes == b"b"
+
+
+@pytest.mark.parametrize(
+    "clock", [{"year": 2030}, {"epoch_ns": -1}, {"epoch_ns": 1 << 62}, {"step_ns": 0}, {"step_ns": 2 * 10**9}, 7]
+)
+def test_a_clock_that_cannot_be_is_refused(clock: Any) -> None:
+    """With the field's name, and what it may be."""
+    with pytest.raises(InvalidRequest, match="clock"):
+        ExecRequest(code="1", clock=clock)

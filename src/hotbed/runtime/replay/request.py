@@ -42,6 +42,20 @@ class PinRequest:
         if self.roots < 1:
             raise InvalidRequest(f"{self.roots!r} processes cannot be pinned")
 
+    @classmethod
+    def of(
+        cls, seed: bytes, level: str, *, roots: int = 1, clock: tuple[int | None, int | None] = (None, None)
+    ) -> PinRequest:
+        """For a level that pins anything; of the clock's epoch and step, None is the usual one."""
+        epoch, step = clock
+        return cls(
+            seed=seed,
+            level="full" if level == "full" else "rng",
+            epoch_ns=EPOCH_NS if epoch is None else epoch,
+            step_ns=STEP_NS if step is None else step,
+            roots=roots,
+        )
+
     def to_wire(self) -> dict[str, Any]:
         """Plain JSON data."""
         return {

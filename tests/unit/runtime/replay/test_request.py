@@ -32,3 +32,11 @@ def test_a_short_seed_is_an_invalid_seed() -> None:
     """The error that the caller can look up."""
     with pytest.raises(InvalidSeed):
         PinRequest(seed=b"x")
+
+
+def test_of_a_clock_what_is_not_said_is_the_usual() -> None:
+    """Epoch and step, each by itself."""
+    assert PinRequest.of(bytes(32), "rng") == PinRequest(seed=bytes(32))
+    late = PinRequest.of(bytes(32), "full", clock=(10**18, None), roots=2)
+
+    assert late == PinRequest(seed=bytes(32), level="full", epoch_ns=10**18, roots=2)
