@@ -42,8 +42,8 @@ def rollout_once(
     order, stopping at the first failure unless `keep_going`). `files` are written first, exactly as given; `args` are
     the code's `sys.argv[1:]`. The run and all it started are killed after `timeout_seconds`. `seed` is 64 hex
     characters, an int or 32 bytes; the one used is on the result. `clock` is for determinism `full`: `epoch_ns`, where
-    it begins, and `step_ns`, what each reading adds. `on_output(stream, data)` is called with each piece of output as it
-    comes; stream is 1 or 2. `egress` is what it may reach on the network: nothing, unless its template
+    it begins, and `step_ns`, what each reading adds. `on_output(stream, data)` is called with each piece of output
+    as it comes; stream is 1 or 2. `egress` is what it may reach on the network: nothing, unless its template
     or this says otherwise. A program that fails is a `Result`; an exception means that we failed.
     """
     request = rollout_request(
