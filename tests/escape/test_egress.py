@@ -57,7 +57,7 @@ def earth(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     directory = tmp_path_factory.mktemp("world")
     for path in (directory, *directory.parents[:2]):
         if path.stat().st_uid == os.geteuid():
-            path.chmod(0o755)
+            path.chmod(path.stat().st_mode | 0o055)
     with world(directory, backend="fork", spares=2) as found:
         yield found
 
