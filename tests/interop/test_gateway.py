@@ -64,15 +64,14 @@ with client.env("python", width=4) as env, env.sandbox() as box:
 
 
 def test_what_the_node_cannot_do_is_refused_by_name(published: Published, served: Served) -> None:
-    """Never faked: no network, no other image, no secrets."""
+    """Never faked: no browser protocol, no ports to wait for, no secrets."""
     published.run(
         CLIENT
         + """
 with client.session("python") as box:
     assert refused(box.cdp_url)[:2] == (501, "not_supported")
 bake = lambda **what: client.create_template(**{"name": "x", "image": "python", "width": 1, **what})
-assert "python:3.11" in refused(lambda: bake(image="python:3.11"))[2]
-for ready in ({"ports": ["80"]}, {"http": "http://localhost"}, {"network": True}, {"cmd": "echo no; exit 3"}):
+for ready in ({"ports": ["80"]}, {"http": "http://localhost"}):
     assert refused(lambda: bake(ready=ready))[:2] == (400, "bad_request")
 assert client.list_templates() == [row for row in client.list_templates() if row["visibility"] == "public"]
 for call in (lambda: client.expect_width("python", 3), lambda: client.release_template("python"),
@@ -140,6 +139,7 @@ def test_a_tenant_cannot_see_or_touch_anothers(published: Published, served: Ser
         + """
 other = C.GatewayClient(os.environ["OTHER_KEY"])
 handle = C.Template.bake(client, name="secret", image="python", width=1)
+handle.wait(timeout=20)
 with client.session(handle.id) as box:
     assert other.list_sandboxes() == []
     assert "secret" not in str((other.images(), other.list_templates(), other.health()))

@@ -17,11 +17,12 @@ RUN = {"template": "python", "code": "print(1)"}
 
 @pytest.mark.parametrize("route", routes.ROUTES, ids=lambda route: route.name)
 def test_every_route_needs_a_scope(route: routes.Route) -> None:
-    """What changes something is never open to a key that may only read."""
+    """What changes something is never open to a key that may only read, nor is what concerns the whole node."""
     scopes = scopes_of(route)
 
     assert scopes
-    assert ("read" not in scopes) == (route.method != "GET" or route is routes.STATS)
+    of_the_node = route in (routes.STATS, routes.METRICS, routes.AUDIT)
+    assert ("read" not in scopes) == (route.method not in ("GET", "HEAD") or of_the_node)
 
 
 def test_a_foreign_id_is_answered_like_one_that_never_was(tmp_path: Path) -> None:
