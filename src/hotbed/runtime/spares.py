@@ -26,10 +26,11 @@ _BIRTH_S = 0.1  # what takes longer is the program, not its fork
 
 
 class Spares:
-    """The stock of one template. `make` forks one more."""
+    """The stock of one template. `make` forks one more; some are for few, and made `from_first_use` on."""
 
-    def __init__(self, size: int, make: Callable[[], Awaitable[ForkBox]]) -> None:
+    def __init__(self, size: int, make: Callable[[], Awaitable[ForkBox]], *, from_first_use: bool = False) -> None:
         self.size = size
+        self._wakes = not from_first_use
         self.demand = Demand(size, time.monotonic())
         self.short = False
         self._make = make
@@ -47,6 +48,7 @@ class Spares:
     def take(self) -> ForkBox | None:
         """One that has been born, if there is one; and have the stock filled soon."""
         self.demand.used(time.monotonic())
+        self._wakes = True
         self.refill_soon()
         for _ in range(len(self._stock)):
             box = self._stock.popleft()
@@ -58,7 +60,7 @@ class Spares:
 
     def refill_soon(self, delay_s: float = _QUIET_S) -> None:
         """Fill after a quiet moment: each request puts it off."""
-        if self._closed or self.size == 0:
+        if self._closed or self.size == 0 or not self._wakes:
             return
         if self._timer is not None:
             self._timer.cancel()
@@ -102,7 +104,7 @@ class Spares:
         try:
             box = await self._make()
             self._stock.append(box)
-        except Error:
+        except (Error, OSError):  # of the template, or of the host, which may be short of descriptors
             self.refill_soon(_RETRY_S)
             return
         finally:

@@ -134,6 +134,25 @@ def test_stock_of_none_makes_none() -> None:
     assert stocked(0, test) == []
 
 
+def test_those_for_few_are_made_from_the_first_use_on() -> None:
+    """Looking after them is no use."""
+
+    async def make() -> FakeBox:
+        return FakeBox()
+
+    async def run() -> None:
+        spares = Spares(2, make, from_first_use=True)  # type: ignore[arg-type]  # fake boxes
+        await spares.tend()
+        await asyncio.sleep(0.02)
+        assert len(spares) == 0
+        spares.take()
+        await asyncio.sleep(0.02)
+        assert len(spares) == 2
+        await spares.close()
+
+    asyncio.run(run())
+
+
 def test_closing_ends_them_all() -> None:
     """The one that is being made included."""
 

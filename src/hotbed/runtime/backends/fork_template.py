@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Mapping
+from collections.abc import Awaitable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from hotbed.errors import TemplateFailed
@@ -39,7 +39,7 @@ class ForkTemplate:
         self._process: TemplateProcess | None = None
         self._starting = asyncio.Lock()
         self.spares = Spares(backend.settings.spares if spec.parks else 0, self._make_spare)
-        self.vessels = Spares(backend.settings.vessels, self._make_vessel)  # from the first copy on
+        self.vessels = Spares(backend.settings.vessels, self._make_vessel, from_first_use=True)
         self.ready: Mapping[str, Any] = {}
 
     async def fork(self, request: BoxRequest) -> ForkBox | SoloBox:
@@ -102,6 +102,9 @@ class ForkTemplate:
         if self._process is None or not self._process.is_alive():
             raise TemplateFailed("the template is not running")
         box = await self._backend.make_box(self._process, self.spec.limits, BoxRequest(), spare=True)
+        return await _or_end(box, self._begin_spare(box))
+
+    async def _begin_spare(self, box: ForkBox) -> ForkBox:
         await box.ready()
         return await begin(box, self.spec)
 
@@ -110,6 +113,9 @@ class ForkTemplate:
             raise TemplateFailed("the template is not running")
         request = BoxRequest(forkable=True, vessel=True)
         box = await self._backend.make_box(self._process, self.spec.limits, request, spare=False)
+        return await _or_end(box, self._begin_vessel(box))
+
+    async def _begin_vessel(self, box: ForkBox) -> ForkBox:
         await box.ready()
         await self._backend.livefork.park(box)
         return box
@@ -142,3 +148,12 @@ class ForkTemplate:
         if self._process is not None:
             self._process.kill("the backend was closed")
         self._hold.close()
+
+
+async def _or_end(box: ForkBox, made: Awaitable[ForkBox]) -> ForkBox:
+    """What becomes of a box; one that nothing comes of is ended, for nobody else knows of it."""
+    try:
+        return await made
+    except BaseException:
+        await box.kill()
+        raise

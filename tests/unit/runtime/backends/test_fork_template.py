@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from hotbed.errors import SandboxFailed
 from hotbed.runtime.backends.fork_template import ForkTemplate
 from hotbed.runtime.base import BoxRequest, Limits, TemplateSpec
 
@@ -69,3 +70,32 @@ def test_what_nobody_used_for_an_hour_is_ended(monkeypatch: pytest.MonkeyPatch) 
         assert killed == ["nobody used it for an hour"]
 
     asyncio.run(scenario())
+
+
+def test_a_box_that_cannot_be_parked_is_ended() -> None:
+    """Nobody else knows of it."""
+    killed: list[str] = []
+
+    class Box:
+        async def ready(self) -> None:
+            raise SandboxFailed("not this one")
+
+        async def kill(self) -> None:
+            killed.append("box")
+
+    async def make_box(*_: object, **__: object) -> Any:
+        return Box()
+
+    async def scenario() -> None:
+        settings = SimpleNamespace(spares=1, vessels=1)
+        backend: Any = SimpleNamespace(settings=settings, solos=True, make_box=make_box)
+        view: Any = None
+        template = ForkTemplate(SPEC, backend, view, view)
+        template._process = SimpleNamespace(is_alive=lambda: True)  # type: ignore[assignment]  # no process here
+        for make in (template._make_spare, template._make_vessel):
+            with pytest.raises(SandboxFailed):
+                await make()
+
+    asyncio.run(scenario())
+
+    assert killed == ["box", "box"]
