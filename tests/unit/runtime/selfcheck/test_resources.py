@@ -17,7 +17,7 @@ from tests.unit.runtime.selfcheck.stub import StubBench, notices
         ("descriptor-bomb-contained", StubBench(stdout=b"4000 EMFILE")),
         ("output-flood-contained", StubBench(stdout_total=5)),
         ("cpu-hog-contained", StubBench()),
-        ("huge-arguments-refused", StubBench(stdout=b"x")),
+        ("huge-arguments-refused", StubBench(status="exit", exit_code=126)),
     ],
 )
 def test_broken_claim_is_noticed(claim: str, bench: StubBench) -> None:
