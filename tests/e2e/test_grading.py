@@ -295,7 +295,7 @@ def test_nothing_is_left_of_a_group(client: Client, node: NodeProcess) -> None:
     results = grade_batch([started] * 4, SPEC, client=client)
 
     assert rewards(results) == [1.0] * 4
-    assert node.call("GET", "/v1/health")[1]["running"] == 0
+    assert wait_until(lambda: node.call("GET", "/v1/health")[1]["running"] == 0), "a judge stays a moment, not longer"
     assert not [pid for pid in children_of(node.pid) if b"86399" in _cmdline(pid)]
 
 

@@ -74,6 +74,8 @@ class NodeControl:
             return
         try:
             self._lanes.send({"pool": self._pool.id, "token": self._pool.token, "waited": [list(one) for one in spans]})
+        except frames.Closed:
+            pass  # the next question will say so
         except OSError:
             self._drop()
 
