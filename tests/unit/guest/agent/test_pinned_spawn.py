@@ -7,6 +7,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 
@@ -90,9 +91,10 @@ with supervised() as node:
     assert subprocess.run([sys.executable, "-c", program], check=True, stdout=subprocess.PIPE).stdout == b"refused\n"
 
 
-def test_what_cannot_be_pinned_is_not_started(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_cannot_be_pinned_is_not_started(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Nothing runs unpinned and unnoticed."""
     pins = Pinning()
+    monkeypatch.setattr(pinned_spawn, "_THREADS", str(tmp_path))  # an agent has one; the test runner may have more
     monkeypatch.setattr(kernel, "SUPPORTED", False)
     one, two = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     with one, two, pytest.raises(NotPinned):
