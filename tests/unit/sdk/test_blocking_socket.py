@@ -30,6 +30,12 @@ def upgraded(then: Callable[[socket.socket], None]) -> Callable[[socket.socket],
     return turn
 
 
+def until_the_other_end(connection: socket.socket) -> None:
+    """Says nothing and stays."""
+    while connection.recv(65536):
+        pass
+
+
 def link_to(node: ScriptedNode) -> Link:
     """A link that needs no lease."""
     return Link(Address(unix_path=node.path))
@@ -53,7 +59,7 @@ def test_a_ping_is_answered_and_a_message_received(script: Callable[..., Scripte
 
 def test_receiving_is_bounded_when_asked(script: Callable[..., ScriptedNode]) -> None:
     """And nothing is lost by it."""
-    made = BlockingSocket.open(link_to(script(upgraded(lambda connection: None))), "/x")
+    made = BlockingSocket.open(link_to(script(upgraded(until_the_other_end))), "/x")
     with pytest.raises(TimeoutError):
         made.receive(0.02)
     made.close()
