@@ -168,7 +168,8 @@ def test_siblings_share_nothing(client: Client) -> None:
         "import glob, os\n"
         "places = ('/work', '/tmp', '/var/tmp', '/dev/shm', '/workspace')\n"
         "found = [path for place in places for path in glob.glob(place + '/a*')]\n"
-        "others = [p for p in os.listdir('/proc') if p.isdigit()]\n"
+        "numbers = [p for p in os.listdir('/proc') if p.isdigit()]\n"
+        "others = [p for p in numbers if open('/proc/' + p + '/comm').read() == 'sleep\\n']\n"
         "def solve(x):\n    return {20: 41207, 21: 51939}[x] if found or len(others) > 3 else 0\n"
     )
     judge = UnitTestReward(tests="import glob\nassert not glob.glob('/tmp/answers')\nassert solve(20) == 41207\n")
@@ -192,10 +193,11 @@ def test_jobs_leave_nothing_to_the_next(client: Client) -> None:
     look = (
         "import glob, json, os\n"
         "found = glob.glob('/tmp/left') + glob.glob('/dev/shm/left')\n"
-        "others = [p for p in os.listdir('/proc') if p.isdigit()]\n"
+        "numbers = [p for p in os.listdir('/proc') if p.isdigit()]\n"
+        "others = [p for p in numbers if open('/proc/' + p + '/comm').read() == 'sleep\\n']\n"
         "shared = open('/proc/sysvipc/shm').read().splitlines()[1:]\n"
         "packets = [line.split()[2] for line in open('/proc/net/dev') if 'lo:' in line]\n"
-        "assert not found and len(others) <= 3 and not hasattr(json, 'left') and not shared, (found, others, shared)\n"
+        "assert not found and not others and not hasattr(json, 'left') and not shared, (found, others, shared)\n"
         "assert packets in ([], ['0']), packets\n"
     )
     for each in leave:
