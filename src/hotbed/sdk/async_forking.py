@@ -9,9 +9,9 @@ from hotbed.errors import Error, NodeUnavailable, NotFound, SandboxGone
 from hotbed.sdk import job_calls, live_calls, snapshot_calls
 from hotbed.sdk.client import AnyClient
 from hotbed.sdk.forking import THREADS, OnInfraError, fork_request, template_of
+from hotbed.sdk.living import AsyncLivingSandbox
 from hotbed.sdk.programs import Determinism, Seed
 from hotbed.sdk.results import Result
-from hotbed.sdk.sandbox_plan import SandboxPlan
 from hotbed.sdk.transport import Link
 from hotbed.wire.checks import require
 from hotbed.wire.live import ForkSandbox, SandboxForked, SandboxState, SeedMode
@@ -52,18 +52,8 @@ class AsyncSandboxSnapshot:
         return f"<AsyncSandboxSnapshot {self.id} of {self.template!r}, {self.size / 2**20:.1f} MiB>"
 
 
-class AsyncForkingSandbox:
+class AsyncForkingSandbox(AsyncLivingSandbox):
     """What a sandbox can do while it lives, besides running things."""
-
-    _plan: SandboxPlan
-    _client: AnyClient | None
-    _link: Link | None
-
-    def __init__(self, template: str, *, client: AnyClient | None = None, default_timeout: float = 60.0) -> None:
-        raise NotImplementedError("a part of AsyncSandbox")
-
-    async def _live(self) -> Link:
-        raise NotImplementedError("a part of AsyncSandbox")
 
     @classmethod
     def from_snapshot(

@@ -12,7 +12,7 @@ from hotbed.sdk.async_forking import AsyncForkingSandbox
 from hotbed.sdk.async_sandbox_files import AsyncSandboxFiles
 from hotbed.sdk.async_sandbox_talk import AsyncSandboxTalk
 from hotbed.sdk.client import AnyClient
-from hotbed.sdk.connect import alink_of
+from hotbed.sdk.connect import alink_of, link_of
 from hotbed.sdk.output_lines import OnOutput
 from hotbed.sdk.programs import Determinism, EgressPolicy, Files, Level, Seed, Text
 from hotbed.sdk.results import Result
@@ -64,7 +64,7 @@ class AsyncSandbox(AsyncSandboxFiles, AsyncSandboxTalk, AsyncForkingSandbox):
         )
         self._plan = SandboxPlan(request, default_timeout)
         self._client = client
-        self._link: Link | None = client.link if client is not None else None
+        self._link: Link | None = link_of(client) if client is not None else None
         self._starting: asyncio.Lock | None = None
 
     @classmethod

@@ -7,21 +7,16 @@ from io import BytesIO
 from typing import BinaryIO
 
 from hotbed.sdk import calls
+from hotbed.sdk.living import AsyncLivingSandbox
 from hotbed.sdk.programs import Text
-from hotbed.sdk.sandbox_plan import SandboxPlan, found_entry
+from hotbed.sdk.sandbox_plan import found_entry
 from hotbed.sdk.streams import opened_source, opened_target
-from hotbed.sdk.transport import Link
 from hotbed.wire.checks import require_path
 from hotbed.wire.sandboxes import FileAnswer, FileEntry, FileVerb
 
 
-class AsyncSandboxFiles:
-    """What a `AsyncSandbox` can do with files."""
-
-    _plan: SandboxPlan
-
-    async def _live(self) -> Link:
-        raise NotImplementedError
+class AsyncSandboxFiles(AsyncLivingSandbox):
+    """What an `AsyncSandbox` can do with files."""
 
     async def upload_bytes(self, path: str, data: Text, *, mode: int = 0o644) -> None:
         """Write a file, exactly these bytes. Its directories are made."""

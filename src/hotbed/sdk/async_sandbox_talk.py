@@ -7,9 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from hotbed.sdk import job_calls
+from hotbed.sdk.living import AsyncLivingSandbox
 from hotbed.sdk.programs import Files, Text, process_request
-from hotbed.sdk.sandbox_plan import SandboxPlan
-from hotbed.sdk.transport import Link
 from hotbed.wire.tunnels import ConnectUrlRequest
 
 if TYPE_CHECKING:
@@ -20,13 +19,8 @@ if TYPE_CHECKING:
 # What these bring with them (asyncio, threads, sockets of their own) is not for those who do not use it.
 
 
-class AsyncSandboxTalk:
-    """What a `AsyncSandbox` can do beside running one thing and waiting for it."""
-
-    _plan: SandboxPlan
-
-    async def _live(self) -> Link:
-        raise NotImplementedError
+class AsyncSandboxTalk(AsyncLivingSandbox):
+    """What an `AsyncSandbox` can do beside running one thing and waiting for it."""
 
     async def process(
         self,

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 from hotbed.errors import Error, NodeUnavailable, NotFound, SandboxGone
 from hotbed.sdk import job_calls, live_calls, snapshot_calls
 from hotbed.sdk.client import AnyClient
+from hotbed.sdk.living import LivingSandbox
 from hotbed.sdk.programs import Determinism, Seed
 from hotbed.sdk.results import Result
-from hotbed.sdk.sandbox_plan import SandboxPlan
 from hotbed.sdk.transport import Link
 from hotbed.wire.checks import require, seed_text
 from hotbed.wire.live import ForkSandbox, SandboxForked, SandboxState, SeedMode
@@ -59,18 +59,8 @@ class SandboxSnapshot:
         return f"<SandboxSnapshot {self.id} of {self.template!r}, {self.size / 2**20:.1f} MiB>"
 
 
-class ForkingSandbox:
+class ForkingSandbox(LivingSandbox):
     """What a sandbox can do while it lives, besides running things."""
-
-    _plan: SandboxPlan
-    _client: AnyClient | None
-    _link: Link | None
-
-    def __init__(self, template: str, *, client: AnyClient | None = None, default_timeout: float = 60.0) -> None:
-        raise NotImplementedError("a part of Sandbox")
-
-    def _live(self) -> Link:
-        raise NotImplementedError("a part of Sandbox")
 
     @classmethod
     def from_snapshot(

@@ -61,7 +61,7 @@ class Sandbox(SandboxFiles, SandboxTalk, ForkingSandbox):
         )
         self._plan = SandboxPlan(request, default_timeout)
         self._client = client
-        self._link: Link | None = client.link if client is not None else None
+        self._link: Link | None = link_of(client) if client is not None else None
         self._starting = threading.Lock()
 
     @classmethod

@@ -7,21 +7,16 @@ from io import BytesIO
 from typing import BinaryIO
 
 from hotbed.sdk import calls
+from hotbed.sdk.living import LivingSandbox
 from hotbed.sdk.programs import Text
-from hotbed.sdk.sandbox_plan import SandboxPlan, found_entry
+from hotbed.sdk.sandbox_plan import found_entry
 from hotbed.sdk.streams import opened_source, opened_target
-from hotbed.sdk.transport import Link
 from hotbed.wire.checks import require_path
 from hotbed.wire.sandboxes import FileAnswer, FileEntry, FileVerb
 
 
-class SandboxFiles:
+class SandboxFiles(LivingSandbox):
     """What a `Sandbox` can do with files."""
-
-    _plan: SandboxPlan
-
-    def _live(self) -> Link:
-        raise NotImplementedError
 
     def upload_bytes(self, path: str, data: Text, *, mode: int = 0o644) -> None:
         """Write a file, exactly these bytes. Its directories are made."""

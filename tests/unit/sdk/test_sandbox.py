@@ -203,3 +203,9 @@ def test_sandbox_shows_itself(client: Client, sandbox: Sandbox) -> None:
     assert sandbox.isolation == "fake"
     assert sandbox.fork_time_ms >= 0
     assert sandbox.warm_hit in (True, False)
+
+
+def test_client_that_is_none_is_named() -> None:
+    """When the sandbox is made, not when it is first used."""
+    with pytest.raises(InvalidRequest, match="client is a str"):
+        Sandbox("python", client="http://localhost:1")  # type: ignore[arg-type]  # the mistake
