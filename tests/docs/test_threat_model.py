@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 
+from hotbed.runtime.selfcheck.table import ATTEMPTS
 from tests.docs.pages import ROOT, headings
 
+PAGE = ROOT / "docs" / "threat-model.md"
 CLAIM = re.compile(r"[a-z0-9]+(-[a-z0-9]+)+")
 TEST = re.compile(r"^(?:async )?def test_(\w+)\(", re.M)
 
@@ -22,7 +24,22 @@ def test_claims_are_told_apart() -> None:
     assert len(set(claims())) == len(claims())
 
 
+def test_the_self_check_attempts_the_sections_that_the_page_says() -> None:
+    """All claims of these, and none of any other."""
+    found: list[str] = []
+    sections: dict[str, list[str]] = {}
+    for level, text in headings(PAGE):
+        if level == 2 and text.startswith("Claims: "):
+            found = sections.setdefault(text.removeprefix("Claims: "), [])
+        elif level == 3 and CLAIM.fullmatch(text):
+            found.append(text)
+    said = re.search(r"those on ([^:]*?)\.\n", PAGE.read_text())
+    assert said is not None
+    names = [name.removeprefix("and ") for name in re.split(r",\s+", said[1])]
+
+    assert sorted(attempt.claim for attempt in ATTEMPTS) == sorted(claim for name in names for claim in sections[name])
+
+
 def claims() -> list[str]:
     """The claims, as the page has them."""
-    page = ROOT / "docs" / "threat-model.md"
-    return [text for level, text in headings(page) if level == 3 and CLAIM.fullmatch(text)]
+    return [text for level, text in headings(PAGE) if level == 3 and CLAIM.fullmatch(text)]

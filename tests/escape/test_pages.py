@@ -28,8 +28,6 @@ SHOTS = (
     "x" * 200_000,
 )
 WAYS = ("id", "label", "group_id", "sandbox_id", "template", "status", "seed", "isolation")
-
-
 LOADING = ("script", "img", "link", "iframe")
 
 
@@ -52,11 +50,7 @@ class Page(HTMLParser):
             (tag, name, value[:80])
             for tag, name, value in self.found
             if name.startswith("on")
-            or (
-                tag in ("script", "img", "link", "iframe")
-                and name in ("src", "href")
-                and not value.startswith("/static/")
-            )
+            or (tag in LOADING and name in ("src", "href") and not value.startswith("/static/"))
             or (tag == "script" and not name)
             or value.strip().lower().startswith("javascript:")
         ]
