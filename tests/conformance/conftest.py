@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import tempfile
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, TypeVar
@@ -66,6 +67,6 @@ class Harness:
 @pytest.fixture(scope="session", params=sorted(BACKENDS))
 def harness(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Harness]:
     """Each backend in turn."""
-    made = Harness(request.param, "/tmp")
+    made = Harness(request.param, tempfile.gettempdir())
     yield made
     made.close()

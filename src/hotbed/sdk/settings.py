@@ -6,6 +6,8 @@ import os
 import sys
 from dataclasses import dataclass
 
+from hotbed.wire.places import runtime_dir
+
 ALIASES = {"collimate_rl": "COLLIMATE", "boltzlabs": "BOLTZLABS"}
 
 
@@ -38,11 +40,7 @@ class Settings:
     @property
     def node_dir(self) -> str:
         """Where this user's node keeps its socket."""
-        if self.runtime_dir:
-            return self.runtime_dir
-        if self.xdg_runtime_dir:
-            return os.path.join(self.xdg_runtime_dir, "hotbed")
-        return f"/tmp/hotbed-{os.getuid()}"
+        return self.runtime_dir or runtime_dir(self.xdg_runtime_dir)
 
     @property
     def node_socket(self) -> str:

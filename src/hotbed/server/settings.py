@@ -19,6 +19,7 @@ from hotbed.node.capacity import default_max_sandboxes, usable_cores, usable_mem
 from hotbed.node.egress import EgressSettings
 from hotbed.node.policy import REGISTRIES, Policy
 from hotbed.node.tenants import tiers_from
+from hotbed.wire.places import runtime_dir
 
 BackendName = Literal["fork", "fake"]
 LogLevel = Literal["debug", "info", "warning", "error"]
@@ -153,16 +154,9 @@ def read_settings(flags: Mapping[str, Any], environ: Mapping[str, str] | None = 
         raise InvalidRequest(f"unknown setting {', '.join(unknown)}", hint=f"settings: {', '.join(sorted(known))}")
     if found.get("shared") and not found.get("port"):
         found["port"] = SHARED_PORT
-    found.setdefault("runtime_dir", default_runtime_dir(environ))
+    found.setdefault("runtime_dir", runtime_dir(environ.get("XDG_RUNTIME_DIR")))
     found.setdefault("home", str(Path(environ.get("HOME", "/")) / ".local/state/hotbed"))
     return Settings(**{name: _convert(name, value, known[name]) for name, value in found.items()})
-
-
-def default_runtime_dir(environ: Mapping[str, str]) -> str:
-    """Where the socket and the log live when nobody says."""
-    if environ.get("XDG_RUNTIME_DIR"):
-        return str(Path(environ["XDG_RUNTIME_DIR"]) / "hotbed")
-    return f"/tmp/hotbed-{os.getuid()}"
 
 
 def make_private_dir(path: Path) -> None:

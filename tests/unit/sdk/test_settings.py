@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from types import ModuleType
 
 import pytest
 
 from hotbed.sdk.settings import Settings, child_environment
+from hotbed.wire.places import runtime_dir
 
 
 def test_environment_is_read_when_asked(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -26,7 +26,7 @@ def test_node_lives_in_the_runtime_directory() -> None:
     """Ours, else the session's, else one in /tmp with our uid."""
     assert Settings(runtime_dir="/a", xdg_runtime_dir="/b").node_socket == "/a/node.sock"
     assert Settings(xdg_runtime_dir="/b").node_socket == "/b/hotbed/node.sock"
-    assert Settings().node_socket == f"/tmp/hotbed-{os.getuid()}/node.sock"
+    assert Settings().node_socket == runtime_dir(None) + "/node.sock"
 
 
 def test_embedded_node_inherits_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 import pytest
 
 from hotbed.errors import InvalidRequest
-from hotbed.server.settings import Settings, default_runtime_dir, make_private_dir, read_settings
+from hotbed.server.settings import Settings, make_private_dir, read_settings
 
 
 @pytest.mark.skipif(sys.version_info < (3, 11), reason="a settings file needs tomllib")
@@ -76,8 +75,7 @@ def test_where_it_listens() -> None:
     assert read_settings({}, {"HOTBED_RUNTIME_DIR": "/r"}).socket_path == Path("/r/node.sock")
     assert read_settings({"socket": "/s", "port": 1}, {}).socket_path == Path("/s")
     assert read_settings({"port": 1}, {}).socket_path is None
-    assert default_runtime_dir({"XDG_RUNTIME_DIR": "/x"}) == "/x/hotbed"
-    assert default_runtime_dir({"XDG_RUNTIME_DIR": ""}) == f"/tmp/hotbed-{os.getuid()}"
+    assert read_settings({}, {"XDG_RUNTIME_DIR": "/x"}).socket_path == Path("/x/hotbed/node.sock")
 
 
 def test_zero_sandboxes_means_as_many_as_the_machine_holds() -> None:

@@ -51,13 +51,12 @@ def run(args: argparse.Namespace) -> int:
 def attack(output: Output) -> list[Verdict]:
     """Run the abuse table on a backend of its own, telling each verdict as it comes."""
     import asyncio
-    import tempfile
 
-    from hotbed.runtime.backends.fork import ForkBackend, ForkSettings
+    from hotbed.runtime.backends.fork import ForkBackend
     from hotbed.runtime.selfcheck import table
 
     # The backend forks its launcher, so it is made before the event loop.
-    backend = ForkBackend(ForkSettings(run_dir=tempfile.gettempdir()))
+    backend = ForkBackend()
 
     async def attempts() -> list[Verdict]:
         verdicts = []

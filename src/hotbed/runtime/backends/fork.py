@@ -13,9 +13,10 @@ import logging
 import os
 import resource
 import socket
+import tempfile
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -53,7 +54,7 @@ class ForkSettings:
     spares: int = 8
     vessels: int = 4
     networks: int = 16
-    run_dir: str = "/tmp"
+    run_dir: str = field(default_factory=tempfile.gettempdir)  # as TMPDIR says, and one that can be written
     cgroups: bool = True
     images: str = ""
 
