@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sqlite3
 from collections.abc import Iterator, Sequence
@@ -18,8 +19,7 @@ class SqliteDatabase:
 
     def __init__(self, path: Path, package: str) -> None:
         try:
-            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+            _prepare(path)
         except OSError as error:
             raise NodeUnavailable(
                 f"the node cannot keep its state in {path.parent}: {error.strerror}",
@@ -77,6 +77,22 @@ class SqliteDatabase:
                 for statement in statements(script):
                     self._db.execute(statement)
                 self._db.execute(f"PRAGMA user_version = {number}")
+
+
+def _prepare(path: Path) -> None:
+    """Make the file where there is none; raises `OSError` where it cannot be written.
+
+    One that exists is never opened here: closing it would end every lock that this process has on it (POSIX), and with
+    them what keeps others from removing the write-ahead log under a connection that lives.
+    """
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    try:
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+    except FileExistsError:
+        if not path.is_file():
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR)) from None
+        if not os.access(path, os.R_OK | os.W_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES)) from None
 
 
 def statements(script: str) -> list[str]:

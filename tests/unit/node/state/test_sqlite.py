@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import stat
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -18,6 +20,32 @@ def test_a_new_file_is_its_owners_alone(tmp_path: Path) -> None:
 
     assert stat.S_IMODE((tmp_path / "home" / "x.db").stat().st_mode) == 0o600
     assert stat.S_IMODE((tmp_path / "home").stat().st_mode) == 0o700
+
+
+def test_others_that_look_in_leave_the_log_of_a_process_with_two_connections(tmp_path: Path) -> None:
+    """The last to leave removes the write-ahead log: who still holds the file must not be taken for gone."""
+    path = tmp_path / "x.db"
+    first = SqliteDatabase(path, SCHEMA)
+    first.run("CREATE TABLE a (x)")
+    second = SqliteDatabase(path, SCHEMA)
+    look = f"import sqlite3; db = sqlite3.connect({str(path)!r}); db.execute('SELECT * FROM a').fetchall(); db.close()"
+    subprocess.run([sys.executable, "-c", look], check=True)
+    for number in range(100):
+        first.run("INSERT INTO a VALUES (?)", (number,))
+
+    assert (tmp_path / "x.db-wal").exists()
+    count = f"import sqlite3; print(*sqlite3.connect({str(path)!r}).execute('SELECT count(*) FROM a').fetchone())"
+    assert subprocess.run([sys.executable, "-c", count], check=True, capture_output=True).stdout == b"100\n"
+    second.close()
+    first.close()
+
+
+def test_a_directory_in_the_place_of_the_file_is_named(tmp_path: Path) -> None:
+    """As what it is."""
+    (tmp_path / "x.db").mkdir()
+
+    with pytest.raises(NodeUnavailable, match="Is a directory"):
+        SqliteDatabase(tmp_path / "x.db", SCHEMA)
 
 
 def test_a_migration_that_fails_leaves_the_version_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
