@@ -132,6 +132,7 @@ class AsyncProcess:
 
     def _lost(self, reason: OSError) -> None:
         self._talk.fail(NodeUnavailable(f"the node went away while it ran: {reason}"))
+        self._socket.close()
 
     async def __aiter__(self) -> AsyncIterator[Piece]:
         while (piece := await self.read()) is not None:

@@ -56,10 +56,24 @@ class AsyncSocket:
             elif message[0] != PONG:
                 return message
 
+    async def finish(self) -> None:
+        """Hang up once all that was sent has gone out. Raises OSError."""
+        self._writer.write(frame(CLOSE, b""))
+        self._writer.close()
+        try:
+            await self._writer.wait_closed()
+        except BaseException:
+            self._writer.transport.abort()
+            raise
+
     def close(self) -> None:
-        """Hang up. Idempotent."""
-        if not self._writer.is_closing():
-            self._writer.write(frame(CLOSE, b""))
+        """Hang up now. Idempotent."""
+        if self._writer.is_closing():
+            return
+        self._writer.write(frame(CLOSE, b""))
+        if self._writer.transport.get_write_buffer_size():
+            self._writer.transport.abort()  # the node reads too little: the end of the connection says the same
+        else:
             self._writer.close()
 
     async def _write(self, data: bytes) -> None:

@@ -6,6 +6,7 @@ what one TLS object can do, so each step is taken under a lock, and waiting happ
 
 from __future__ import annotations
 
+import os
 import select
 import socket
 import threading
@@ -29,6 +30,7 @@ class BlockingSocket:
         self._reader = SocketReader()
         self._stepping = threading.Lock()
         self._writing = threading.Lock()
+        self._pid = os.getpid()
         self._closed = False
 
     @classmethod
@@ -69,10 +71,15 @@ class BlockingSocket:
                 return message
 
     def close(self) -> None:
-        """Hang up. Idempotent."""
+        """Hang up. Idempotent; in a forked child of its owner only the child lets go."""
         if self._closed:
             return
         self._closed = True
+        if self._pid == os.getpid():
+            self._hang_up()
+        self._connection.close()
+
+    def _hang_up(self) -> None:
         try:
             with self._stepping:
                 self._connection.send(frame(CLOSE, b""))
@@ -82,7 +89,6 @@ class BlockingSocket:
             self._connection.shutdown(socket.SHUT_RDWR)  # a thread that waits to read wakes up
         except OSError:
             pass
-        self._connection.close()
 
     def _write(self, data: bytes) -> None:
         left = memoryview(data)
@@ -106,10 +112,11 @@ class BlockingSocket:
                 self._wait(select.POLLOUT, deadline)
 
     def _wait(self, event: int, deadline: float | None) -> None:
-        if self._closed:
-            raise ConnectionAbortedError("it was closed here")
         poll = select.poll()
-        poll.register(self._connection, event)
+        try:
+            poll.register(self._connection, event)
+        except ValueError:  # it has no descriptor any more
+            raise ConnectionAbortedError("it was closed here") from None
         left_ms = None if deadline is None else max(0.0, deadline - monotonic()) * 1e3
         if not poll.poll(left_ms):
             raise TimeoutError

@@ -32,7 +32,13 @@ class AsyncPortForward:
         self.port = 0
 
     async def _listen(self, host: str, port: int) -> None:
-        self._server = await asyncio.start_server(self._accepted, host, port)
+        # It listens only once it is known here: whoever is cancelled in between leaves no server that nobody can end.
+        self._server = await asyncio.start_server(self._accepted, host, port, start_serving=False)
+        try:
+            await self._server.start_serving()
+        except BaseException:
+            await self.close()
+            raise
         self.host, self.port = self._server.sockets[0].getsockname()[:2]
 
     @property
@@ -58,17 +64,28 @@ class AsyncPortForward:
         assert task is not None, "asyncio calls this in a task"
         self._open.add(task)
         try:
+            if self._server is not None and self._server.is_serving():  # else we were closed before this task began
+                await self._serve(reader, writer)
+        except (OSError, asyncio.CancelledError):
+            pass  # the local peer went away, or we were closed: what it has not read is not waited for
+        finally:
+            writer.transport.abort()
+            self._open.discard(task)
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Be one connection, until all that went through it has gone out on either side."""
+        try:
             writer.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             tunnel = await AsyncSocket.open(self._link, self._target)
             try:
                 await _carry(tunnel, reader, writer)
+                await tunnel.finish()
             finally:
                 tunnel.close()
-        except (OSError, Error, asyncio.CancelledError):
-            pass  # nothing listens inside, or it is gone, or we were closed: the local connection ends, and its task
-        finally:
-            self._open.discard(task)
-            writer.close()
+        except (OSError, Error):
+            pass  # nothing listens inside, or it is gone: the local connection ends, with what came until then
+        writer.close()
+        await writer.wait_closed()
 
     async def __aenter__(self) -> AsyncPortForward:
         return self
@@ -79,11 +96,14 @@ class AsyncPortForward:
 
 async def _carry(tunnel: AsyncSocket, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     """Carry bytes until both directions have ended, or one has broken."""
-    both = asyncio.gather(_inward(tunnel, reader), _outward(tunnel, writer))
+    loop = asyncio.get_running_loop()
+    ways = (loop.create_task(_inward(tunnel, reader)), loop.create_task(_outward(tunnel, writer)))
     try:
-        await both
-    finally:
-        both.cancel()
+        await asyncio.gather(*ways)
+    finally:  # a gathering that has failed cannot be cancelled any more, but the other way goes on
+        for way in ways:
+            way.cancel()
+        await asyncio.gather(*ways, return_exceptions=True)
 
 
 async def _inward(tunnel: AsyncSocket, reader: asyncio.StreamReader) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 from collections.abc import Callable
 
@@ -85,3 +86,24 @@ def test_no_node_is_said_so(script: Callable[..., ScriptedNode]) -> None:
         BlockingSocket.open(link_to(script(lambda connection: connection.close())), "/x")
     with pytest.raises(NodeUnavailable):
         BlockingSocket.open(Link(Address(unix_path="/nowhere/node.sock")), "/x")
+
+
+def test_a_forked_child_that_closes_it_hangs_up_on_nobody(script: Callable[..., ScriptedNode]) -> None:
+    """Whatever it leads to is the parent's."""
+
+    def play(connection: socket.socket) -> None:
+        heard = connection.recv(100)
+        connection.sendall(b"\x81\x02hi" if heard[0] == 0x81 else b"\x88\x00")
+
+    made = BlockingSocket.open(link_to(script(upgraded(play))), "/x")
+    child = os.fork()
+    if child == 0:
+        try:
+            made.close()
+        finally:
+            os._exit(0)
+    os.waitpid(child, 0)
+    made.send(TEXT, b"")
+
+    assert made.receive(5) == (TEXT, b"hi")
+    made.close()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import threading
 
@@ -42,3 +43,48 @@ def test_a_local_port_in_use_is_told_and_leaves_no_thread(client: Client) -> Non
             sandbox.port_forward(80, local_port=taken.getsockname()[1])
 
     assert not [thread for thread in threading.enumerate() if thread.name == "hotbed-port-forward"]
+
+
+def test_connections_that_are_full_end_with_it(client: Client) -> None:
+    """At once, also where nobody reads what is on its way."""
+    with socket.create_server(("127.0.0.1", 0)) as inside, Sandbox("python", client=client) as sandbox:
+        before = len(os.listdir("/proc/self/fd"))
+        forward = sandbox.port_forward(inside.getsockname()[1])
+        with socket.create_connection((forward.host, forward.port), 10) as ours, inside.accept()[0] as theirs:
+            for end in (ours, theirs):
+                end.settimeout(0.5)
+                with pytest.raises(TimeoutError):
+                    end.sendall(bytes(32 << 20))
+            forward.close()
+            assert len(os.listdir("/proc/self/fd")) == before + 2
+
+
+def test_a_forked_child_leaves_it_alone(client: Client) -> None:
+    """The thread that serves it is the parent's, and a child that waited for it would wait for ever."""
+    with socket.create_server(("127.0.0.1", 0)) as inside, Sandbox("python", client=client) as sandbox:
+        with sandbox.port_forward(inside.getsockname()[1]) as forward:
+            child = os.fork()
+            if child == 0:
+                try:
+                    forward.close()
+                finally:
+                    os._exit(0)
+            os.waitpid(child, 0)
+            with socket.create_connection((forward.host, forward.port), 10) as ours, inside.accept()[0] as theirs:
+                theirs.sendall(b"still here")
+                ours.settimeout(10)
+                assert ours.recv(10) == b"still here"
+
+
+def test_where_no_thread_can_be_started_nothing_is_left(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nor does it wait for one that never was."""
+
+    def refuse(thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    with Sandbox("python", client=client) as sandbox:
+        before = len(os.listdir("/proc/self/fd"))
+        monkeypatch.setattr(threading.Thread, "start", refuse)
+        with pytest.raises(RuntimeError):
+            sandbox.port_forward(80)
+        assert len(os.listdir("/proc/self/fd")) == before

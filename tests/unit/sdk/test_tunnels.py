@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Coroutine
+import os
+import socket
+import time
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from hotbed.errors import InvalidRequest
+from hotbed.sdk.addresses import Address
 from hotbed.sdk.async_sandbox import AsyncSandbox
 from hotbed.sdk.client import Client
+from hotbed.sdk.transport import Link
+from hotbed.sdk.tunnels import AsyncPortForward
 
 Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Coroutine[Any, Any, None]]
 
@@ -121,3 +128,92 @@ def test_what_is_no_port_is_refused(client: Client, port: Any) -> None:
 
     with pytest.raises(InvalidRequest, match="port"):
         asyncio.run(run())
+
+
+def descriptors() -> int:
+    """How many this process has open."""
+    return len(os.listdir("/proc/self/fd"))
+
+
+async def settled(count: int) -> None:
+    """Wait until there are so many again, without anybody collecting garbage."""
+    deadline = time.monotonic() + 10
+    while descriptors() != count and time.monotonic() < deadline:
+        await asyncio.sleep(0.005)
+    assert descriptors() == count
+
+
+def test_closing_waits_for_nobody_who_does_not_read(client: Client) -> None:
+    """Neither end of a connection that is full outlives the forward."""
+
+    async def run() -> None:
+        inside = socket.create_server(("127.0.0.1", 0))
+        inside.setblocking(False)
+        loop = asyncio.get_running_loop()
+        async with AsyncSandbox("python", client=client) as sandbox:
+            forward = await sandbox.port_forward(inside.getsockname()[1])
+            with socket.create_connection((forward.host, forward.port)) as ours:
+                theirs, _ = await loop.sock_accept(inside)
+                before = descriptors()
+                for end in (ours, theirs):
+                    end.setblocking(False)
+                    with pytest.raises(asyncio.TimeoutError):
+                        await asyncio.wait_for(loop.sock_sendall(end, bytes(32 << 20)), 0.5)
+                await forward.close()
+                await settled(before - 3)  # what listens, the local connection and its tunnel
+                theirs.close()
+        inside.close()
+
+    asyncio.run(run())
+
+
+@pytest.fixture
+def silent(tmp_path: Path) -> Iterator[Link]:
+    """A node that lets everybody come and says nothing."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
+        listener.bind(str(tmp_path / "silent.sock"))
+        listener.listen()
+        yield Link(Address(unix_path=str(tmp_path / "silent.sock")))
+
+
+# In round 2 asyncio has accepted and made no transport yet; it then fails in its own task and leaves the socket to the
+# garbage collector (CPython 3.11, `_accept_connection2` of a server that was closed meanwhile).
+@pytest.mark.parametrize("rounds", [0, 1, 3, 4, 5, 6, 7])
+def test_a_connection_that_is_just_being_accepted_ends_with_the_forward(silent: Link, rounds: int) -> None:
+    """However far it has come."""
+
+    async def run() -> None:
+        before = descriptors()
+        forward = AsyncPortForward(silent, "s", 80)
+        await forward._listen("127.0.0.1", 0)
+        with socket.create_connection((forward.host, forward.port)):
+            for _ in range(rounds):
+                await asyncio.sleep(0)
+            await forward.close()
+            await settled(before + 1)
+        await settled(before)
+        assert asyncio.all_tasks() == {asyncio.current_task()}
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("rounds", range(6))
+def test_whoever_is_cancelled_while_it_opens_leaves_no_server(silent: Link, rounds: int) -> None:
+    """It would take connections until the loop ends."""
+
+    async def run() -> None:
+        before = descriptors()
+        forward = AsyncPortForward(silent, "s", 80)
+
+        async def use() -> None:
+            await forward._listen("127.0.0.1", 0)
+            await forward.close()
+
+        using = asyncio.get_running_loop().create_task(use())
+        for _ in range(rounds):
+            await asyncio.sleep(0)
+        using.cancel()
+        await asyncio.gather(using, return_exceptions=True)
+        await settled(before)
+
+    asyncio.run(run())
