@@ -11,6 +11,7 @@ What was refused with nothing done, and may be sent again, is not kept: asking a
 from __future__ import annotations
 
 import asyncio
+import copy
 import hashlib
 import time
 from collections import OrderedDict
@@ -32,8 +33,9 @@ BYTES = 32 << 20
 @dataclass(slots=True, eq=False)
 class _Asked(Generic[T]):
     fingerprint: bytes
-    task: asyncio.Task[T]
+    task: asyncio.Task[T] | None  # None once it has failed: it would hold whatever its frames held
     begun_s: float
+    failure: Error | None = None
     size: int = 0
     answered: bool = False
 
@@ -55,7 +57,10 @@ class Once(Generic[T]):
 
     async def do(self, tenant: str, key: str, asked: bytes, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
         """The answer, of work that is done for it now or was before. Raises `KeyReused`, and what the work raises."""
-        of = self._tenants.setdefault(tenant, _Tenant())
+        of = self._tenants.get(tenant)
+        if of is None:
+            of = self._tenants[tenant] = _Tenant()
+            asyncio.get_running_loop().call_later(KEPT_S, self._look_after, tenant)
         self._forget_old(of)
         fingerprint = hashlib.sha256(asked).digest()
         known = of.asked.get(key)
@@ -66,6 +71,9 @@ class Once(Generic[T]):
                 f"the idempotency key {key[:64]!r} came with another request before",
                 hint="a key is for one request and its repetitions: take a new one for a new request",
             )
+        if known.failure is not None:
+            raise copy.copy(known.failure)  # each who asks has a traceback of its own
+        assert known.task is not None, "what has not failed runs or is done"
         return await asyncio.shield(known.task)
 
     def _begin(
@@ -73,21 +81,32 @@ class Once(Generic[T]):
     ) -> _Asked[T]:
         task = self._nursery.start(work(), name="keyed")
         asked = of.asked[key] = _Asked(fingerprint, task, self._clock())
-        task.add_done_callback(lambda done: self._answered(of, key, asked))
+        task.add_done_callback(lambda done: self._answered(of, key, asked, done))
         return asked
 
-    def _answered(self, of: _Tenant[T], key: str, asked: _Asked[T]) -> None:
+    def _answered(self, of: _Tenant[T], key: str, asked: _Asked[T], done: asyncio.Task[T]) -> None:
         """Keep what was done; forget what was not."""
         asked.answered = True
-        failure = asyncio.CancelledError() if asked.task.cancelled() else asked.task.exception()
+        failure = asyncio.CancelledError() if done.cancelled() else done.exception()
         if failure is not None and (not isinstance(failure, Error) or failure.retryable):
             if of.asked.get(key) is asked:
                 del of.asked[key]
             return
         if failure is None:
-            asked.size = self._size_of(asked.task.result())
+            asked.size = self._size_of(done.result())
             of.size += asked.size
+        else:
+            asked.task, asked.failure = None, copy.copy(failure)
         self._forget_old(of)
+
+    def _look_after(self, tenant: str) -> None:
+        """Forget what is old of a tenant that may never ask again."""
+        of = self._tenants[tenant]
+        self._forget_old(of)
+        if of.asked:
+            asyncio.get_running_loop().call_later(KEPT_S, self._look_after, tenant)
+        else:
+            del self._tenants[tenant]
 
     def _forget_old(self, of: _Tenant[T]) -> None:
         before = self._clock() - KEPT_S

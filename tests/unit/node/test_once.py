@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import gc
+import logging
+import weakref
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -153,6 +156,59 @@ def test_memory_is_bounded_by_time_by_number_and_by_bytes(monkeypatch: pytest.Mo
         assert again.done == 3
 
     trying(test)
+
+
+class Thing:
+    """What can be seen to be forgotten."""
+
+
+def test_a_failure_that_is_kept_holds_nothing_of_its_requests(caplog: pytest.LogCaptureFixture) -> None:
+    """A traceback has the frames, and those the body: up to 64 MiB for each key, and no bound counts them."""
+    caplog.set_level(logging.CRITICAL, "hotbed.node.nursery")  # pytest would keep the error that it logs
+
+    async def test(keyed: Once[bytes], clock: Clock) -> None:
+        bodies = []
+
+        async def fail() -> bytes:
+            body = Thing()
+            bodies.append(weakref.ref(body))
+            raise SandboxFailed("half way", hint="so it is")
+
+        async def ask() -> None:
+            body = Thing()
+            bodies.append(weakref.ref(body))
+            with pytest.raises(SandboxFailed, match=r"half way \(hint: so it is\)"):
+                await keyed.do("t", "k", b"x", fail)
+
+        for _ in range(2):
+            await ask()
+            await asyncio.sleep(0)
+        gc.collect()
+
+        assert [body() for body in bodies] == [None] * 3
+
+    trying(test)
+
+
+def test_who_never_asks_again_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With all that was answered."""
+    monkeypatch.setattr(once, "KEPT_S", 0.01)
+
+    async def run() -> None:
+        keyed: Once[Thing] = Once(Nursery(), lambda _: 1)
+
+        async def work() -> Thing:
+            return Thing()
+
+        answer = weakref.ref(await keyed.do("t", "k", b"x", work))
+        deadline = asyncio.get_running_loop().time() + 10
+        while answer() is not None and asyncio.get_running_loop().time() < deadline:
+            await asyncio.sleep(0.005)
+            gc.collect()
+
+        assert answer() is None
+
+    asyncio.run(run())
 
 
 @pytest.mark.parametrize("key", ["", "x" * 256, "ä", "a\tb"])
