@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -17,6 +17,7 @@ log = logging.getLogger(__name__)
 COMMON_MODULES = ("collections", "functools", "itertools", "json", "math", "random", "re", "typing")
 
 HOST_IMAGE = "host"
+BAKE_RETRY_S = 2.0
 
 BUILT_IN: tuple[TemplateSpec, ...] = (
     TemplateSpec(name="python", preload=COMMON_MODULES),
@@ -58,6 +59,7 @@ class Templates:
         self._networks: dict[str, TemplateNetwork] = {}
         self._digests: dict[str, str] = {}
         self._errors: dict[str, str] = {}
+        self.bake_phase: Callable[[str], str] = lambda name: ""  # of a name that is none yet
 
     def expect(self, name: str, width: int) -> None:
         """Note how many are wanted at once, and have as many kept ready as that is worth; 0 takes it back."""
@@ -72,12 +74,24 @@ class Templates:
         return tuple(self._specs)
 
     def spec(self, name: str) -> TemplateSpec:
-        """What a name stands for. Raises `UnknownTemplate`."""
-        try:
-            return self._specs[name]
-        except KeyError:
-            known = ", ".join(sorted(self.built_in))  # others' names are not everybody's to know
-            raise UnknownTemplate(f"no template {name[:64]!r}", hint=f"built in: {known}") from None
+        """What a name stands for. Raises `UnknownTemplate`, and `AtCapacity` while it is being baked."""
+        spec = self._specs.get(name)
+        if spec is None:
+            raise self._absent(name)
+        return spec
+
+    def _absent(self, name: str) -> Error:
+        phase = self.bake_phase(name)
+        if phase == "Failed":
+            return UnknownTemplate(f"template {name[:64]!r} could not be baked", hint="its row says why; make it again")
+        if phase not in ("", "Live"):  # Live and absent is what is just being removed
+            return AtCapacity(
+                f"template {name[:64]!r} is still being baked, and is {phase}",
+                hint="wait until it is Live",
+                retry_after_s=BAKE_RETRY_S,
+            )
+        known = ", ".join(sorted(self.built_in))  # others' names are not everybody's to know
+        return UnknownTemplate(f"no template {name[:64]!r}", hint=f"built in: {known}")
 
     async def warm(self, name: str) -> Template:
         """The warm template of a name with its guest programs, started on first use and again after it died."""

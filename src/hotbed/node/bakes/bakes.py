@@ -71,6 +71,7 @@ class Bakes:
         self.policy: GetPolicy = lambda recipe: None  # the node knows what may be reached
         self._baker = Baker(backend, parent=self._parent, policy=lambda recipe: self.policy(recipe))
         self._turns = asyncio.Semaphore(AT_ONCE)
+        templates.bake_phase = self._phase
 
     def resume(self) -> None:
         """Take up what an earlier run of the node left. Call it once, when the backend has started."""
@@ -151,6 +152,10 @@ class Bakes:
         keep = {spec.image for spec in self._templates.specs()}
         quota = self._quota_bytes if to_bytes is None else to_bytes
         return await asyncio.to_thread(collecting.collect, store, quota_bytes=quota, keep=keep)
+
+    def _phase(self, name: str) -> str:
+        bake = self._bakes.get(name)
+        return bake.entry.phase if bake is not None else ""
 
     def find(self, name: str) -> Bake | None:
         """The bake of that name."""

@@ -73,6 +73,26 @@ def test_a_bake_becomes_a_template(tmp_path: Path) -> None:
     run(tmp_path, scenario)
 
 
+def test_what_is_still_baked_is_asked_for_again_later(tmp_path: Path) -> None:
+    """Not what nobody has heard of; and what failed is not waited for."""
+
+    async def scenario(bakes: Bakes, templates: Templates) -> None:
+        bakes.start(SLOW, width=1)
+        await until(lambda: bakes.row("x").phase == "Distributing")
+        with pytest.raises(AtCapacity, match="'x' is still being baked, and is Distributing") as refused:
+            await templates.plain("x")
+        assert refused.value.retry_after_s
+        await bakes.remove("x")
+        with pytest.raises(UnknownTemplate, match="no template 'x'"):
+            await templates.plain("x")
+        bakes.start(replace(RECIPE, ready=Ready(cmd="exit 3")), width=1)
+        assert await finished(bakes) == "Failed"
+        with pytest.raises(UnknownTemplate, match="'x' could not be baked"):
+            await templates.plain("x")
+
+    run(tmp_path, scenario)
+
+
 def test_a_failed_bake_says_why_and_may_be_another(tmp_path: Path) -> None:
     """Under the same name."""
 

@@ -49,6 +49,24 @@ def test_a_bake_becomes_live_and_is_the_same_twice(tmp_path: Path) -> None:
     asyncio.run(scenario())
 
 
+def test_a_sandbox_of_what_is_still_baked_is_to_be_asked_for_again(tmp_path: Path) -> None:
+    """In the words that the published client retries on, and in ours."""
+
+    async def scenario() -> None:
+        async with doorway(tmp_path) as way:
+            slow = {**BAKE, "ready": {"cmd": "sleep 60"}}
+            assert (await way.raw("acme", "POST", "/v1/templates", slow)).status == 201
+            gateway = await way.raw("acme", "POST", "/v1/sandboxes", {"template": "acme--mine"})
+            daemon = await way.raw("acme", "POST", "/v1/sessions", {"template_id": "acme--mine"})
+            for refused in (gateway, daemon):
+                assert (refused.status, refused.json["code"]) == (503, "at_capacity"), refused.body
+                assert "still being baked" in refused.json["message"]
+            assert (await way.raw("acme", "POST", "/v1/sandboxes", {"template": "other"})).status == 404
+            await way.raw("acme", "DELETE", "/v1/templates/mine")
+
+    asyncio.run(scenario())
+
+
 @pytest.mark.parametrize(
     ("change", "words"),
     [
