@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from hotbed.node.node import Node
+from hotbed.node.node import Node
 
 
 def counted(node: Node) -> dict[str, Any]:

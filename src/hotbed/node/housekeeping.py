@@ -9,10 +9,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Collection
 
-if TYPE_CHECKING:
-    from hotbed.node.node import Node
+from hotbed.node.held import HeldBox
+from hotbed.node.ledger.usage import UsageRow
+from hotbed.node.meter import Meter
+from hotbed.node.stats import Stats
+from hotbed.runtime.base import Backend
 
 EVERY_S = 5.0
 
@@ -22,8 +25,20 @@ log = logging.getLogger(__name__)
 class Housekeeping:
     """The chores of one node. `close` does them a last time."""
 
-    def __init__(self, node: Node) -> None:
-        self._node = node
+    def __init__(
+        self,
+        backend: Backend,
+        *,
+        live: Collection[HeldBox],
+        meter: Meter,
+        stats: Stats,
+        keep: Callable[[list[UsageRow]], None],
+    ) -> None:
+        self._backend = backend
+        self._live = live
+        self._meter = meter
+        self._stats = stats
+        self._keep = keep
         self._timer: asyncio.TimerHandle | None = None
         self._excess_before = 0
         self._excess_known = 0
@@ -40,23 +55,21 @@ class Housekeeping:
 
     def keep_usage(self) -> None:
         """Hand over what was used."""
-        node = self._node
-        for held in node.live:
+        for held in self._live:
             held.metered()
-        rows = node.meter.take()
-        if node.ledger is not None and rows:
-            node.ledger.keep_usage(node.id, rows)
+        if rows := self._meter.take():
+            self._keep(rows)
 
     def look_for_leaks(self) -> int:
         """How many sandboxes were found that nobody knows of and that were not found before."""
-        stats = self._node.backend.stats()
+        stats = self._backend.stats()
         parked = int(stats.get("spares", 0)) + int(stats.get("vessels", 0))
-        excess = max(0, int(stats["boxes"]) - parked - len(self._node.live))
+        excess = max(0, int(stats["boxes"]) - parked - len(self._live))
         lasting, self._excess_before = min(excess, self._excess_before), excess
         found, self._excess_known = max(0, lasting - self._excess_known), lasting
         if found:
-            self._node.stats.counts["leaks"] += found
-            log.error("event=leak sandboxes=%d boxes=%d live=%d", found, stats["boxes"], len(self._node.live))
+            self._stats.counts["leaks"] += found
+            log.error("event=leak sandboxes=%d boxes=%d live=%d", found, stats["boxes"], len(self._live))
         return found
 
     def _tick(self) -> None:

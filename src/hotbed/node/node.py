@@ -20,7 +20,6 @@ from hotbed.errors import Draining, SandboxGone
 from hotbed.node import plans, records, seeding, trace
 from hotbed.node.bakes.bakes import Bakes
 from hotbed.node.capacity import usable_cores
-from hotbed.node.counters import counted
 from hotbed.node.egress import Egress
 from hotbed.node.grading.groups import Graders
 from hotbed.node.held import HeldBox
@@ -29,6 +28,7 @@ from hotbed.node.keys.audit import AuditLog
 from hotbed.node.leases import Lease, Leases, claim_of, tenant_id
 from hotbed.node.ledger.entry import Entry
 from hotbed.node.ledger.ledger import Ledger
+from hotbed.node.ledger.usage import UsageRow
 from hotbed.node.meter import Meter
 from hotbed.node.nursery import Nursery
 from hotbed.node.policy import Policy
@@ -40,9 +40,8 @@ from hotbed.node.stats import Stats
 from hotbed.node.templates import Templates
 from hotbed.node.tickets import Tickets
 from hotbed.node.waits import Wait, Waits
-from hotbed.runtime.base import Backend, BoxRequest, ExecOutcome, OnOutput, Template
+from hotbed.runtime.base import Backend, BoxRequest, ExecOutcome, Template
 from hotbed.runtime.base import ExecRequest as ExecPlan
-from hotbed.wire.execs import ExecRequest, ExecResponse
 from hotbed.wire.health import Health
 from hotbed.wire.sandboxes import CreateSandbox, SandboxCreated
 
@@ -73,7 +72,9 @@ class Node:
         self.audit: AuditLog | None = None  # what a server for others keeps
         self.stats, self.meter = Stats(), Meter()
         self._hold = partial(HeldBox, nursery=self.nursery, live=self.live, meter=self.meter)
-        self.housekeeping = Housekeeping(self)
+        self.housekeeping = Housekeeping(
+            backend, live=self.live, meter=self.meter, stats=self.stats, keep=self._keep_usage
+        )
         self.waits = Waits()
         self.admission = policy.admission()
         self.egress = Egress(policy.egress, backend, self.templates, note=self.note)
@@ -136,10 +137,6 @@ class Node:
             templates=self.templates.names,
             isolation=self.isolation,
         )
-
-    def snapshot(self) -> dict[str, Any]:
-        """Counters of the node and its backend."""
-        return counted(self)
 
     async def fork(
         self,
@@ -211,7 +208,9 @@ class Node:
         return held
 
     def keep(self, held: HeldBox, template: Template, request: CreateSandbox, seed: str, **about: Any) -> Session:
-        """Give a sandbox a name and a clock. `about` are fields of its session."""
+        """Give a sandbox a name and a clock; `about` are fields of its session. Raises `SandboxGone` for one that ends."""
+        if held.is_ending:  # its lease ended in the instant in which it was ready, and nobody would hear of its end
+            raise SandboxGone("the sandbox ended while it was being made", hint="the client is gone")
         session = Session(
             id=self.sessions.new_id(),
             held=held,
@@ -229,30 +228,6 @@ class Node:
         self.egress.name(held.box, sandbox_id=session.id)
         self.nursery.start(self._watch(session), name=f"watch-{session.id}")
         return session
-
-    async def exec(self, session_id: str, request: ExecRequest, on_output: OnOutput | None = None) -> ExecResponse:
-        """Run one thing in a sandbox that is kept."""
-        begun = time.perf_counter()
-        self.check_open()
-        session = self.sessions.get(session_id)
-        session.exec_count += 1
-        request = seeding.in_sandbox(request, seed=session.seed, level=session.determinism, number=session.exec_count)
-        plan = plans.exec_plan(request)
-        with self.working(), session.in_use(), self.waits.begin(session.held.lease, "exec"):
-            outcome = await session.held.box.exec(plan, on_output)
-        self.count(plan, outcome)
-        answer = plans.response(
-            outcome,
-            exec_id=f"exec_{secrets.token_hex(8)}",
-            box=session.held.box,
-            template=session.template,
-            seed=request.seed or session.seed,
-            egress=await self.egress.tally(session.held.box),
-            total_ms=(time.perf_counter() - begun) * 1e3,
-        )
-        entry = records.of_exec(request, answer, sandbox_id=session.id, label=session.label, at=time.time())
-        self.note(entry, session.held.lease)
-        return answer
 
     def check_open(self) -> None:
         """Refuse new work while shutting down."""
@@ -286,6 +261,10 @@ class Node:
         trace.noted(entry, tenant=whose)
         if self.ledger is not None:
             self.ledger.note(records.told(entry, tenant=whose, trace=trace.CURRENT.get()))
+
+    def _keep_usage(self, rows: list[UsageRow]) -> None:
+        if self.ledger is not None:
+            self.ledger.keep_usage(self.id, rows)
 
     def discard_all(self) -> None:
         """Start ending every lease and sandbox. Returns at once."""

@@ -6,15 +6,13 @@ a kind of its own, and what comes after it in its sandbox cannot be replayed.
 
 from __future__ import annotations
 
-import secrets
-import time
 from dataclasses import replace
 
-from hotbed.node import plans, records, seeding
+from hotbed.node import execs, plans
+from hotbed.node.execs import numbered
 from hotbed.node.jobs import Job
 from hotbed.node.node import Node
 from hotbed.node.sessions import Session
-from hotbed.runtime.base import ExecRequest as ExecPlan
 from hotbed.runtime.base import OnOutput
 from hotbed.runtime.running import OnStart
 from hotbed.wire.execs import ExecRequest, ExecResponse
@@ -31,7 +29,8 @@ async def run_process(
     plan = replace(
         plans.exec_plan(request), stdin_open=True, terminal=(size.rows, size.columns) if size is not None else None
     )
-    return await _run(node, session, request, plan, on_output, on_start)
+    with session.in_use():
+        return await execs.run(node, session, request, plan, on_output, on_start)
 
 
 def start_job(node: Node, session: Session, request: ExecRequest) -> Job:
@@ -39,30 +38,8 @@ def start_job(node: Node, session: Session, request: ExecRequest) -> Job:
     node.check_open()
 
     async def run(asked: ExecRequest, on_output: OnOutput, on_start: OnStart) -> ExecResponse:
-        session.exec_count += 1
-        number = session.exec_count
-        asked = seeding.in_sandbox(asked, seed=session.seed, level=session.determinism, number=number)
-        return await _run(node, session, asked, plans.exec_plan(asked), on_output, on_start)
+        asked = numbered(session, asked)
+        with session.in_use():
+            return await execs.run(node, session, asked, plans.exec_plan(asked), on_output, on_start)
 
     return session.jobs.start(run, request, node.nursery)
-
-
-async def _run(
-    node: Node, session: Session, request: ExecRequest, plan: ExecPlan, on_output: OnOutput, on_start: OnStart
-) -> ExecResponse:
-    begun = time.perf_counter()
-    with node.working(), session.in_use():
-        outcome = await session.held.box.exec(plan, on_output, on_start)
-    node.count(plan, outcome)
-    kind = "process" if plan.stdin_open else "exec"
-    answer = plans.response(
-        outcome,
-        exec_id=f"{kind}_{secrets.token_hex(8)}",
-        box=session.held.box,
-        template=session.template,
-        seed=request.seed or session.seed,
-        total_ms=(time.perf_counter() - begun) * 1e3,
-    )
-    entry = records.of_exec(request, answer, sandbox_id=session.id, label=session.label, at=time.time())
-    node.note(replace(entry, kind="process") if plan.stdin_open else entry, session.held.lease)
-    return answer

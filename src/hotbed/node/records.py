@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from hotbed.node.ledger.entry import Entry
+from hotbed.node.ledger.entry import Entry, EntryKind
 from hotbed.node.ledger.store import Store
 from hotbed.node.seeding import level_of
 from hotbed.wire.execs import ExecRequest, ExecResponse, RolloutRequest, text_or_bytes
@@ -25,9 +25,11 @@ def of_rollout(request: RolloutRequest, answer: ExecResponse, *, at: float) -> E
     return _of_answer(request, answer, kind="rollout", at=at, group_id=_group(request), label=request.label or "")
 
 
-def of_exec(request: ExecRequest, answer: ExecResponse, *, sandbox_id: str, label: str, at: float) -> Entry:
-    """An exec in a sandbox that is kept."""
-    return _of_answer(request, answer, kind="exec", at=at, sandbox_id=sandbox_id, label=label)
+def of_exec(
+    request: ExecRequest, answer: ExecResponse, *, sandbox_id: str, label: str, at: float, kind: EntryKind = "exec"
+) -> Entry:
+    """An exec in a sandbox that is kept, or a process that was talked to."""
+    return _of_answer(request, answer, kind=kind, at=at, sandbox_id=sandbox_id, label=label)
 
 
 def told(entry: Entry, *, tenant: str, trace: str) -> Entry:

@@ -20,6 +20,7 @@ import msgspec
 from hotbed.errors import InvalidRequest, NotFound
 from hotbed.node import records, regrades
 from hotbed.node.differences import compare
+from hotbed.node.execs import run_exec
 from hotbed.node.leases import Lease, tenant_id
 from hotbed.node.ledger.ledger import Ledger
 from hotbed.node.ledger.store import Store
@@ -137,7 +138,7 @@ async def _replay_sandbox(node: Node, events: list[Recorded], template: Template
                 await _put_again(node, sandbox_id, event)
                 continue
             execs += 1
-            answer = await node.exec(sandbox_id, _exec_again(event))
+            answer = await run_exec(node, sandbox_id, _exec_again(event))
             found = compare(event.answer, answer)
             differences += (replace(item, what=f"{item.what} of exec {execs} ({event.row['id']})") for item in found)
     return _report(events[-1], template, answer, tuple(differences), replayed=execs)

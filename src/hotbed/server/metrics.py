@@ -14,6 +14,7 @@ from prometheus_client import CollectorRegistry, ProcessCollector, generate_late
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from hotbed.node.counters import counted
 from hotbed.node.node import Node
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
@@ -56,7 +57,7 @@ class NodeCollector(Collector):
     """One node's figures as metric families."""
 
     def __init__(self, node: Node) -> None:
-        self._counted = node.snapshot()
+        self._counted = counted(node)
         self._node = node
 
     def collect(self) -> Iterable[Metric]:

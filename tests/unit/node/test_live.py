@@ -10,6 +10,7 @@ import pytest
 
 from hotbed.errors import AtCapacity, NotFound, NotSupported, SandboxBusy, SandboxFailed, SandboxSuspended
 from hotbed.node import live
+from hotbed.node.execs import run_exec
 from hotbed.node.leases import Lease
 from hotbed.node.node import Node
 from hotbed.node.sessions import Session, next_deadline
@@ -32,7 +33,7 @@ def scenario(body: Callable[[Node, Session], Awaitable[None]], lease: Lease | No
 
 async def said(node: Node, sandbox: str, command: str) -> str:
     """What a command prints in a sandbox."""
-    return (await node.exec(sandbox, ExecRequest(command=command))).stdout
+    return (await run_exec(node, sandbox, ExecRequest(command=command))).stdout
 
 
 def test_children_have_the_parents_files_lease_and_labels() -> None:

@@ -7,6 +7,8 @@ import asyncio
 import pytest
 
 from hotbed.errors import AtCapacity, Draining, IsolationUnavailable, SandboxFailed, SandboxGone, UnknownTemplate
+from hotbed.node.counters import counted
+from hotbed.node.execs import run_exec
 from hotbed.node.node import Node
 from hotbed.runtime.backends.fake import FakeTemplate
 from hotbed.runtime.backends.fake_box import FakeBox
@@ -24,11 +26,11 @@ def test_a_sandbox_keeps_its_files_between_execs() -> None:
     async def scenario() -> None:
         async with running_node() as node:
             made = await node.create_sandbox(PYTHON, None)
-            await node.exec(made.id, ExecRequest(command="echo kept > /work/a"))
-            result = await node.exec(made.id, ExecRequest(command="cat /work/a"))
+            await run_exec(node, made.id, ExecRequest(command="echo kept > /work/a"))
+            result = await run_exec(node, made.id, ExecRequest(command="cat /work/a"))
             assert (result.stdout, result.seed, result.isolation) == ("kept\n", made.seed, "fake")
             assert node.sessions.get(made.id).row().exec_count == 2
-            assert node.snapshot()["node"]["outcomes"] == {"ok": 2}
+            assert counted(node)["node"]["outcomes"] == {"ok": 2}
 
     asyncio.run(scenario())
 
@@ -57,6 +59,25 @@ def test_a_full_node_refuses() -> None:
                 await node.create_sandbox(PYTHON, None)
             await node.sessions.get(made.id).held.end("deleted")
             await node.create_sandbox(PYTHON, None)
+
+    asyncio.run(scenario())
+
+
+def test_a_client_that_goes_as_its_sandbox_is_ready_leaves_no_session(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is ending already tells nobody again that it ends."""
+
+    async def scenario() -> None:
+        async with running_node() as node:
+            lease = node.leases.open()
+
+            async def ready(self: FakeBox) -> None:
+                node.leases.end(lease)
+
+            monkeypatch.setattr(FakeBox, "ready", ready)
+            with pytest.raises(SandboxGone):
+                await node.create_sandbox(PYTHON, lease)
+            assert await node.nursery.wait_empty(timeout_s=5)
+            assert (len(node.sessions), node.health().running) == (0, 0)
 
     asyncio.run(scenario())
 
@@ -117,7 +138,7 @@ def test_a_sandbox_that_dies_on_its_own_takes_its_session_with_it() -> None:
 async def drained(node: Node, deadline_s: float) -> None:
     """A drain with one exec running."""
     made = await node.create_sandbox(PYTHON, None)
-    running = asyncio.ensure_future(node.exec(made.id, ExecRequest(command="sleep 0.2; echo done")))
+    running = asyncio.ensure_future(run_exec(node, made.id, ExecRequest(command="sleep 0.2; echo done")))
     await asyncio.sleep(0.05)
     draining = asyncio.ensure_future(node.drain(deadline_s=deadline_s))
     await asyncio.sleep(0)

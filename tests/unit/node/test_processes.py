@@ -9,6 +9,7 @@ import pytest
 
 from hotbed.errors import Draining, InvalidRequest
 from hotbed.node import replays
+from hotbed.node.execs import run_exec
 from hotbed.node.ledger.ledger import Ledger
 from hotbed.node.processes import run_process, start_job
 from hotbed.runtime.running import Running
@@ -36,7 +37,7 @@ def test_a_process_is_recorded_as_what_cannot_be_run_again(tmp_path: Path) -> No
 
             answer = await run_process(node, session, ProcessRequest(command="cat"), unheard, begun)
             assert answer.ok and answer.id.startswith("process_")
-            after = await node.exec(made.id, ExecRequest(command="echo after"))
+            after = await run_exec(node, made.id, ExecRequest(command="echo after"))
             assert (node.inflight, session.active, session.exec_count) == (0, 0, 2)
             for name in (answer.id, after.id):
                 with pytest.raises(InvalidRequest):

@@ -10,6 +10,7 @@ from starlette.responses import JSONResponse, Response
 from hotbed.dashboard.history import LATENCIES, SPANS, latest
 from hotbed.dashboard.look import Look, Page
 from hotbed.dashboard.rendering import HEADERS
+from hotbed.node.counters import counted
 from hotbed.node.leases import tenant_id
 
 TABLE_ROWS = 15
@@ -37,17 +38,17 @@ def _state(look: Look) -> dict[str, Any]:
     if not look.viewer.admin:
         return _own_state(look)
     node, health = look.node, look.node.health()
-    snapshot = node.snapshot()
+    snapshot = counted(node)
     stats = snapshot["node"]
-    counted = {name: stats[name] for name in LATENCIES}
+    histograms = {name: stats[name] for name in LATENCIES}
     return {
         "health": health,
         "up_s": time.monotonic() - node.stats.begun_s,
         "stats": stats,
         "ledger": snapshot["ledger"],
         "counts": {
-            "rollouts": counted["rollout_ms"]["count"],
-            "execs": counted["exec_ms"]["count"],
+            "rollouts": histograms["rollout_ms"]["count"],
+            "execs": histograms["exec_ms"]["count"],
             "graded": stats["grading"]["graded"],
         },
         "now": latest(look.house.history.samples("15m")),

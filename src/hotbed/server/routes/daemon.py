@@ -8,6 +8,7 @@ from typing import Any
 from starlette.responses import Response
 
 from hotbed.errors import NotFound, SandboxGone
+from hotbed.node.execs import run_exec
 from hotbed.node.node import Node
 from hotbed.node.rollouts import run_rollout
 from hotbed.node.sessions import Session
@@ -44,7 +45,7 @@ async def run_in_session(node: Node, call: Call) -> dict[str, Any]:
     """One exec. A session that ends under it answers `session_gone`."""
     session = find(node, call)
     request = collimate.exec_request(call.body)
-    return collimate.exec_answer(await node.exec(session.id, request), timeout_s=request.timeout_seconds)
+    return collimate.exec_answer(await run_exec(node, session.id, request), timeout_s=request.timeout_seconds)
 
 
 async def run_once(node: Node, call: Call) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
+from hotbed.node.execs import run_exec
 from hotbed.node.node import Node
 from hotbed.node.rollouts import run_rollout
 from hotbed.server.operation import Call
@@ -15,8 +16,8 @@ async def run_in_sandbox(node: Node, call: Call) -> Any:
     """One exec in a sandbox that is kept."""
     session = node.sessions.get(call.segment("id"))
     if call.body.stream:
-        return stream_exec(partial(node.exec, session.id, call.body))
-    return await node.exec(session.id, call.body)
+        return stream_exec(partial(run_exec, node, session.id, call.body))
+    return await run_exec(node, session.id, call.body)
 
 
 async def rollout(node: Node, call: Call) -> Any:

@@ -13,6 +13,7 @@ from typing import Any
 
 from hotbed.errors import InvalidRequest, NotFound, NotSupported, SandboxGone
 from hotbed.node import live, replays
+from hotbed.node.execs import run_exec
 from hotbed.node.ledger.usage import NOTHING, totals
 from hotbed.node.node import Node
 from hotbed.node.sessions import Session
@@ -52,7 +53,7 @@ async def run_in_sandbox(node: Node, call: Call) -> dict[str, Any]:
     """One exec."""
     session = find(node, call)
     request = collimate.exec_request(call.body)
-    return collimate.exec_answer(await node.exec(session.id, request), timeout_s=request.timeout_seconds)
+    return collimate.exec_answer(await run_exec(node, session.id, request), timeout_s=request.timeout_seconds)
 
 
 async def delete(node: Node, call: Call) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 from starlette.responses import Response
 
+from hotbed.node.counters import counted
 from hotbed.node.node import Node
 from hotbed.server.openapi import document
 from hotbed.server.operation import Call
@@ -38,7 +39,7 @@ async def capabilities(node: Node, call: Call) -> dict[str, Any]:
 
 async def stats(node: Node, call: Call) -> dict[str, Any]:
     """Counters and histograms."""
-    return node.snapshot()
+    return counted(node)
 
 
 async def metrics(node: Node, call: Call) -> Response:
