@@ -208,7 +208,7 @@ class Node:
         return held
 
     def keep(self, held: HeldBox, template: Template, request: CreateSandbox, seed: str, **about: Any) -> Session:
-        """Give a sandbox a name and a clock; `about` are fields of its session. Raises `SandboxGone` for one that ends."""
+        """Give a sandbox a name and a clock; `about` are fields of its session. `SandboxGone` for one that ends."""
         if held.is_ending:  # its lease ended in the instant in which it was ready, and nobody would hear of its end
             raise SandboxGone("the sandbox ended while it was being made", hint="the client is gone")
         session = Session(
