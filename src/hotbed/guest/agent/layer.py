@@ -16,8 +16,9 @@ import json
 import os
 import stat
 import struct
-from typing import Any, BinaryIO, Dict, Generator, List, NamedTuple, Optional, Tuple
+from typing import Any, BinaryIO, Dict, Generator, Iterator, List, NamedTuple, Optional, Tuple
 
+from .. import steps
 from .inventory import ipc_objects
 from .request import Refused
 
@@ -39,6 +40,14 @@ class Small(NamedTuple):
 
     data: bytes
     outcome: Dict[str, Any]
+
+
+class _Level(NamedTuple):
+    """A folder that is being walked."""
+
+    info: os.stat_result
+    names: Iterator[str]
+    path: str
 
 
 def save_small(upper: int) -> Optional[Small]:
@@ -96,19 +105,39 @@ def save(upper: int, sink: int) -> Dict[str, Any]:
 
 
 def _walk(upper: int) -> Generator[Tuple[str, int, str], None, None]:
-    """(path, descriptor of the folder it is in, name) of everything, parents first."""
-    pending = [("", os.dup(upper))]
+    """(path, descriptor of the folder it is in, name) of everything, parents first.
+
+    One folder is open at a time, however many there are and however deep they lie.
+    """
+    folder = os.dup(upper)
     try:
-        while pending:
-            prefix, folder = pending[-1]
-            for name in sorted(os.listdir(folder)):
-                yield prefix + name, folder, name
+        levels = [_Level(os.fstat(folder), iter(sorted(os.listdir(folder))), "")]
+        while levels:
+            level = levels[-1]
+            name = next(level.names, None)
+            if name is not None:
+                yield level.path + name, folder, name
                 if stat.S_ISDIR(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode):
-                    pending.insert(0, (prefix + name + "/", _open(folder, name, os.O_DIRECTORY)))
-            os.close(pending.pop()[1])
+                    folder = _enter(folder, name, levels)
+            else:
+                levels.pop()
+                if levels:
+                    folder = steps.up(folder, levels[-1].info)
     finally:
-        for _, folder in pending:
-            os.close(folder)
+        os.close(folder)
+
+
+def _enter(folder: int, name: str, levels: List[_Level]) -> int:
+    """The folder with this name is a new level, unless it is empty: then it may have no way back, and needs none."""
+    inner = _open(folder, name, os.O_DIRECTORY)
+    try:
+        names = sorted(os.listdir(inner))
+        if names:
+            levels.append(_Level(os.fstat(inner), iter(names), f"{levels[-1].path}{name}/"))
+            folder, inner = inner, folder
+    finally:
+        os.close(inner)
+    return folder
 
 
 def _open(folder: int, name: str, flags: int) -> int:

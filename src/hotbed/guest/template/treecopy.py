@@ -15,7 +15,8 @@ import os
 import stat
 from typing import Dict, Iterator, List, NamedTuple, Tuple
 
-_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+from .. import steps
+
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _MAKE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _CHUNK = 1 << 24
@@ -69,19 +70,16 @@ class TreeCopy:
         level = self._levels.pop()
         _finish(self._source, self._target, level.info)
         if self._levels:
-            self._source = _step(self._source, "..")
-            self._target = _step(self._target, "..")
-            found, known = os.fstat(self._source), self._levels[-1].info
-            if (found.st_dev, found.st_ino) != (known.st_dev, known.st_ino):
-                raise OSError(errno.ESTALE, "a folder was moved while it was copied")
+            self._source = steps.up(self._source, self._levels[-1].info)
+            self._target = steps.to(self._target, "..")
 
     def _copy(self, name: str, path: str) -> None:
         info = os.stat(name, dir_fd=self._source, follow_symlinks=False)
         self.files += 1
         if stat.S_ISDIR(info.st_mode):
             os.mkdir(name, 0o700, dir_fd=self._target)
-            self._source = _step(self._source, name)
-            self._target = _step(self._target, name)
+            self._source = steps.to(self._source, name)
+            self._target = steps.to(self._target, name)
             self._enter(f"{path}{name}/")
         elif stat.S_ISLNK(info.st_mode):
             os.symlink(os.readlink(name, dir_fd=self._source), name, dir_fd=self._target)
@@ -111,14 +109,6 @@ class TreeCopy:
                 os.close(target)
         finally:
             os.close(source)
-
-
-def _step(folder: int, name: str) -> int:
-    """From a folder to another one beside or below it; the first is closed."""
-    try:
-        return os.open(name, _FOLDER, dir_fd=folder)
-    finally:
-        os.close(folder)
 
 
 def _content(source: int, target: int, size: int) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import stat
 from pathlib import Path
 from typing import Any
@@ -115,6 +116,29 @@ def test_a_small_layer_is_the_same_on_the_spot(upper: Path, tmp_path: Path) -> N
     assert small.outcome == told
     assert small.data.count(b'"path"') == 7 and small.data.count(b"little") == 1  # reading changed times of access
     assert len(os.listdir("/proc/self/fd")) == before
+
+
+def test_neither_width_nor_depth_costs_descriptors(tmp_path: Path) -> None:
+    """A repository has thousands of folders; a path may be deeper than a process may have files."""
+    upper, root = tmp_path / "upper", tmp_path / "root"
+    root.mkdir()
+    for number in range(150):
+        (upper / str(number) / "inner").mkdir(parents=True)
+        (upper / str(number) / "inner/file").touch()
+    (upper / "/".join("d" * 150)).mkdir(parents=True)
+    (upper / "0").chmod(0o500)
+    (upper / "1/inner/no-way-back").mkdir(mode=0o400)
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    highest = max(map(int, os.listdir("/proc/self/fd")))
+    resource.setrlimit(resource.RLIMIT_NOFILE, (highest + 30, hard))
+    try:
+        told = carry(upper, root, tmp_path)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+    paths = [sorted(str(path.relative_to(top)) for path in top.rglob("*")) for top in (upper, root)]
+    assert told["files"] == len(paths[0]) == 3 * 150 + 150 + 1
+    assert paths[0] == paths[1]
 
 
 def test_many_entries_are_not_small(tmp_path: Path) -> None:
