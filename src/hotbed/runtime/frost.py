@@ -7,14 +7,17 @@ stopped process may find that it was (its parent can see it), and the agent itse
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Literal, TypeVar
 
-from hotbed.errors import SandboxFailed
+from hotbed.errors import Error, SandboxFailed
 from hotbed.runtime.linux import freezer
 from hotbed.runtime.linux.freezer import Freeze, Freezer
 from hotbed.runtime.sandboxes import ForkBox
+
+log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 How = Literal["cgroup", "signals"]
@@ -31,16 +34,34 @@ class Frost:
         self._freezes: dict[int, Freeze] = {}
         self._wanted: dict[int, int] = {}
         self._turns: dict[int, asyncio.Lock] = {}
+        self._undoings: set[asyncio.Future[None]] = set()
 
     async def begin(self, box: ForkBox) -> How:
         """Hold it still. Raises `SandboxFailed` if that cannot be done, `SandboxGone`."""
         box.talk.check_open()
+        beginning = asyncio.ensure_future(self._begin(box))
+        try:
+            return await asyncio.shield(beginning)
+        except asyncio.CancelledError:  # it comes to be held all the same, and nobody would let it go
+            undoing = asyncio.ensure_future(self._undo(box, beginning))
+            self._undoings.add(undoing)
+            undoing.add_done_callback(self._undoings.discard)
+            raise
+
+    async def _begin(self, box: ForkBox) -> How:
         async with self._turns.setdefault(box.id, asyncio.Lock()):
             how: How = "signals" if self._freezer is None or box.slot is None else "cgroup"
             if not self._wanted.get(box.id):
                 await self._still(box)
             self._wanted[box.id] = self._wanted.get(box.id, 0) + 1
         return how
+
+    async def _undo(self, box: ForkBox, beginning: asyncio.Future[How]) -> None:
+        try:
+            await beginning
+            await self.end(box)
+        except Error as error:
+            log.info("event=not_held box=%d message=%r", box.id, error.message)
 
     async def end(self, box: ForkBox) -> None:
         """Let it go on, if nobody else wants it still."""

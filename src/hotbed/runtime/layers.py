@@ -130,12 +130,13 @@ class Layers:
         except BaseException:
             await asyncio.shield(self.frost.end(box))
             raise
-        if end:
-            await box.kill()
-        else:
-            await asyncio.shield(self.frost.end(box))
         layer = LayerFiles(fd, home=home, below=below, size=told, how=how, skipped=skipped)
         self._known.add(layer)
+        try:
+            await (box.kill() if end else asyncio.shield(self.frost.end(box)))
+        except BaseException:  # also when cancelled: nobody else knows of it
+            layer.close()
+            raise
         return layer
 
 

@@ -61,3 +61,26 @@ def test_a_group_that_cannot_be_frozen_is_our_failure(tmp_path: Any) -> None:
         assert box.asked == []
 
     asyncio.run(scenario())
+
+
+def test_who_is_not_waited_for_any_more_is_let_go() -> None:
+    """A client that hangs up while a sandbox is being held leaves no sandbox that stands still for ever."""
+
+    class Slow(Asked):
+        async def ask_plainly(self, op: str, _timeout_s: float) -> dict[str, Any]:
+            await asyncio.sleep(0.01)
+            return await super().ask_plainly(op, _timeout_s)
+
+    async def scenario() -> None:
+        box: Any = Slow()
+        frost = Frost(None, "run")
+        waiting = asyncio.ensure_future(frost.begin(box))
+        await asyncio.sleep(0)
+        waiting.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await waiting
+        while frost._undoings:
+            await asyncio.sleep(0.001)
+        assert box.asked == ["still", "go"]
+
+    asyncio.run(scenario())

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from hotbed.errors import SandboxGone
+from hotbed.errors import SandboxFailed, SandboxGone
+from hotbed.runtime import layers as layers_module
 from hotbed.runtime.frost import Frost
 from hotbed.runtime.layers import LayerFiles, Layers, left_behind
+from hotbed.runtime.templates import TemplateProcess
 
 
 def layer(*, alive: bool = True, below: LayerFiles | None = None) -> LayerFiles:
@@ -56,3 +59,31 @@ def test_what_stays_behind_is_named() -> None:
     assert left_behind(told) == ("3 running processes (python3, sh and 1 more)", "listening port 8000", "System V shm")
     assert left_behind({"count": "many", "processes": 7, "ports": {"a": 1}, "ipc": [["x"]]}) == ()
     assert left_behind({}) == ()
+
+
+@pytest.mark.parametrize("end", [True, False])
+def test_a_layer_that_nobody_gets_is_let_go(end: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its sandbox could not be ended, or not be woken: the namespace that was made must not stay for ever."""
+    made = os.open("/dev/null", os.O_RDONLY | os.O_CLOEXEC)
+
+    async def fails(*_: object) -> None:
+        raise SandboxFailed("not now")
+
+    async def nothing(*_: object) -> Any:
+        return {}
+
+    async def hold(*_: object, **__: object) -> tuple[int, int]:
+        return made, 100
+
+    async def scenario() -> None:
+        frost: Any = SimpleNamespace(begin=nothing, end=fails)
+        box: Any = SimpleNamespace(id=1, home=object.__new__(TemplateProcess), request=SimpleNamespace(layer=None))
+        box.ready, box.ask_plainly, box.kill = nothing, nothing, fails
+        with pytest.raises(SandboxFailed):
+            await Layers(frost).take(box, end=end)
+
+    monkeypatch.setattr(layers_module, "_hold", hold)
+    asyncio.run(scenario())
+
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        os.fstat(made)
