@@ -36,24 +36,38 @@ class Slot:
         self._name = name
         self.limits: Limits | None = None
         self.directories = [root / name for root in layout.roots()]
+        self._files: list[int] = []
+        try:
+            self._make(limits)
+        except OSError:  # this process may be short of descriptors, and would be for ever by what is left of this
+            self.destroy()
+            raise
+        self._oom_base = 0
+
+    def _make(self, limits: Limits) -> None:
         for directory in self.directories:
             directory.mkdir()
         self.set_limits(limits)
-        self.procs = tuple(os.open(d / "cgroup.procs", os.O_WRONLY | os.O_CLOEXEC) for d in self.directories)
-        v2 = layout.kind == "v2"
-        self.memory_events = self._open("memory", "memory.events" if v2 else "memory.oom_control")
-        self.pids_events = self._open("pids", "pids.events")
-        self._usage = self._open("memory", "memory.current" if v2 else "memory.usage_in_bytes")
-        self._oom_base = 0
+        self.procs = tuple(self._open(d / "cgroup.procs", os.O_WRONLY) for d in self.directories)
+        v2 = self._layout.kind == "v2"
+        self.memory_events = self._look_at("memory", "memory.events" if v2 else "memory.oom_control")
+        self.pids_events = self._look_at("pids", "pids.events")
+        self._usage = self._look_at("memory", "memory.current" if v2 else "memory.usage_in_bytes")
 
-    def _open(self, controller: str, name: str) -> int | None:
+    def _look_at(self, controller: str, name: str) -> int | None:
         root = self._layout.controllers.get(controller)
-        return None if root is None else os.open(root / self._name / name, os.O_RDONLY | os.O_CLOEXEC)
+        return None if root is None else self._open(root / self._name / name, os.O_RDONLY)
+
+    def _open(self, path: Path, flags: int) -> int:
+        fd = os.open(path, flags | os.O_CLOEXEC)
+        self._files.append(fd)
+        return fd
 
     def set_limits(self, limits: Limits) -> None:
         """Change them where they differ from what is set."""
         if limits == self.limits:
             return
+        self.limits = None  # until all of them are set
         for controller, root in self._layout.controllers.items():
             settings = cgroups.limit_settings(
                 self._layout.kind, controller, memory_mib=limits.memory_mib, pids=limits.pids, cpus=limits.cpus
@@ -94,9 +108,8 @@ class Slot:
 
     def destroy(self) -> bool:
         """Close its files, kill what is in it, remove its groups. Whether they are gone."""
-        for fd in (*self.procs, self.memory_events, self.pids_events, self._usage):
-            if fd is not None:
-                os.close(fd)
+        while self._files:
+            os.close(self._files.pop())
         gone = True
         for directory in self.directories:
             if cgroups.members(directory):
@@ -152,8 +165,12 @@ class Groups:
             await self.fill()
         slot = self._free.popleft()
         self._out += 1
-        slot.set_limits(limits)
-        slot.begin()
+        try:
+            slot.set_limits(limits)
+            slot.begin()
+        except OSError:
+            self.give_back(slot)
+            raise
         return slot
 
     def wants_more(self) -> bool:

@@ -8,6 +8,7 @@ from typing import Any
 from hotbed.runtime import hostview, imageview, roots
 from hotbed.runtime.base import HOST_IMAGE, TemplateSpec
 from hotbed.runtime.hostview import HostView
+from hotbed.runtime.images.record import ImageRecord
 from hotbed.runtime.images.store import Hold, Store
 from hotbed.runtime.imageview import ImageView
 from hotbed.runtime.linux import identity
@@ -21,10 +22,18 @@ def view_of(spec: TemplateSpec, images: Store) -> tuple[View, Hold]:
         return hostview.describe(spec.preload, spec.mounts), Hold(())
     record = images.get(spec.image)
     hold = images.hold(record)
+    try:
+        return _view_of(spec, record, images), hold
+    except BaseException:
+        hold.close()
+        raise
+
+
+def _view_of(spec: TemplateSpec, record: ImageRecord, images: Store) -> View:
     over = tuple(map(images.layer, record.over))
     if record.host:
-        return replace(hostview.describe(spec.preload, spec.mounts), over=over), hold
-    return imageview.describe(record, map(images.layer, record.layers), spec.mounts, over=over), hold
+        return replace(hostview.describe(spec.preload, spec.mounts), over=over)
+    return imageview.describe(record, map(images.layer, record.layers), spec.mounts, over=over)
 
 
 def plan_of(spec: TemplateSpec, view: View, *, root: str, networks: int) -> tuple[dict[str, Any], dict[str, Any]]:

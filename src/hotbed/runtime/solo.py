@@ -45,7 +45,7 @@ class SoloBox:
         self.slot = slot
         self.request = request
         self.usage: Ended | None = None
-        self.prints = tuple(os.memfd_create(name, os.MFD_CLOEXEC) for name in ("stdout", "stderr"))
+        self.prints = _empty_files("stdout", "stderr")
         self._home = home
         self._out_of_memory = False
         self._waited_s = 0.0
@@ -160,6 +160,18 @@ class SoloBox:
 
 def _refuse() -> NoReturn:
     raise SandboxGone("this sandbox runs one program and can be asked for nothing else")
+
+
+def _empty_files(*names: str) -> tuple[int, ...]:
+    """In memory; all of them or none."""
+    made: list[int] = []
+    try:
+        for name in names:
+            made.append(os.memfd_create(name, os.MFD_CLOEXEC))
+    except OSError:
+        close_all(made)
+        raise
+    return tuple(made)
 
 
 def _head_and_tail(fd: int) -> bytes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
 from pathlib import Path
 
@@ -87,6 +88,57 @@ def test_without_groups_there_are_no_slots() -> None:
 
         assert await groups.take(Limits()) is None and not groups.enabled
         groups.close()
+
+    asyncio.run(run())
+
+
+@pytest.fixture
+def missing(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Names of files that cannot be opened, for there is no descriptor left."""
+    real, names = os.open, list[str]()
+
+    def one_less(path: Path, *args: int, **about: int) -> int:
+        if Path(path).name in names:
+            raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+        return real(path, *args, **about)
+
+    monkeypatch.setattr(os, "open", one_less)
+    return names
+
+
+def test_a_slot_that_cannot_be_made_leaves_nothing(
+    layout: Layout, missing: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A process that is short of descriptors would have fewer each time it tried."""
+    removed: list[str] = []
+    monkeypatch.setattr(cgroups, "remove", lambda path, **_: removed.append(path.name) is None)
+    missing.append("memory.usage_in_bytes")
+    before = len(os.listdir("/proc/self/fd"))
+
+    with pytest.raises(OSError, match="Too many"):
+        Slot(layout, "a", Limits())
+
+    assert len(os.listdir("/proc/self/fd")) == before and removed == ["a"]
+
+
+def test_a_slot_that_cannot_be_set_is_given_back(layout: Layout, missing: list[str]) -> None:
+    """And has its limits set again by whoever takes it next: some of them may be others'."""
+
+    async def run() -> None:
+        groups = Groups(layout, "run", Limits())
+        await groups.fill()
+        free = groups.stats()["cgroups_free"]
+        missing.append("memory.limit_in_bytes")
+        for _ in range(free):
+            with pytest.raises(OSError, match="Too many"):
+                await groups.take(Limits(memory_mib=900))
+        assert groups.stats() == {"cgroups_free": free, "cgroups_used": 0}
+        missing.clear()
+        again = await groups.take(Limits())
+        assert again is not None
+        assert (again.directories[0] / "memory.limit_in_bytes").read_text() == str(Limits().memory_mib << 20)
+        groups.give_back(again)
+        await asyncio.get_running_loop().run_in_executor(None, groups.close)
 
     asyncio.run(run())
 

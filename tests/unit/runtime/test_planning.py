@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from hotbed.errors import NotFound
+from hotbed.errors import NotFound, TemplateFailed
 from hotbed.runtime import planning
 from hotbed.runtime.base import TemplateSpec
 from hotbed.runtime.images.record import ImageRecord
@@ -55,3 +55,17 @@ def test_an_image_that_went_is_said_to_have(tmp_path: Path) -> None:
     """With what to do about it."""
     with pytest.raises(NotFound, match="bake"):
         planning.view_of(TemplateSpec(name="x", image=DIGEST), stored(tmp_path / "a").__class__(tmp_path / "b"))
+
+
+def test_a_view_that_cannot_be_had_holds_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Or the image could never be removed again."""
+
+    def describe(*_: object, **__: object) -> None:
+        raise TemplateFailed("no such module")
+
+    store = stored(tmp_path)
+    monkeypatch.setattr(planning.imageview, "describe", describe)
+    with pytest.raises(TemplateFailed):
+        planning.view_of(TemplateSpec(name="x", image=DIGEST), store)
+
+    assert store.remove_layer(DIGEST)

@@ -15,13 +15,14 @@ import resource
 import socket
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from hotbed.errors import Error, IsolationUnavailable, SandboxGone
+from hotbed.errors import Error, IsolationUnavailable
 from hotbed.runtime import planning, probe, reaper
 from hotbed.runtime.backends.fork_template import ForkTemplate
 from hotbed.runtime.base import BoxRequest, Limits, Solo, TemplateSpec
@@ -29,9 +30,10 @@ from hotbed.runtime.egress.outlets import Outlets
 from hotbed.runtime.frost import Frost
 from hotbed.runtime.groups import Groups, Slot
 from hotbed.runtime.images.building import Builder
-from hotbed.runtime.images.store import Store
+from hotbed.runtime.images.store import Hold, Store
 from hotbed.runtime.launching import Launching
 from hotbed.runtime.layers import LayerFiles, Layers
+from hotbed.runtime.link import close_all
 from hotbed.runtime.linux import cgroups, freezer
 from hotbed.runtime.planning import View
 from hotbed.runtime.pulse import Pulse
@@ -127,9 +129,16 @@ class ForkBackend:
         """The warm template of a spec."""
         template = self._templates.get(spec)
         if template is None:
-            loop = asyncio.get_running_loop()
-            view, hold = await loop.run_in_executor(None, planning.view_of, spec, self.images)
-            template = self._templates.setdefault(spec, ForkTemplate(spec, self, view, hold))
+            looking = asyncio.get_running_loop().run_in_executor(None, planning.view_of, spec, self.images)
+            try:
+                view, hold = await asyncio.shield(looking)
+            except asyncio.CancelledError:
+                looking.add_done_callback(_let_go)
+                raise
+            made = ForkTemplate(spec, self, view, hold)
+            template = self._templates.setdefault(spec, made)
+            if template is not made:  # somebody else was first
+                hold.close()
         await template.start()
         return template
 
@@ -152,8 +161,8 @@ class ForkBackend:
             for template in tuple(self._templates.values()):
                 try:
                     await template.tend()
-                except Error as error:
-                    log.warning("event=tending_failed template=%s message=%r", template.spec.name, error.message)
+                except (Error, OSError, asyncio.TimeoutError) as error:  # the next time it may work
+                    log.warning("event=tending_failed template=%s message=%r", template.spec.name, str(error))
 
     def capabilities(self) -> Mapping[str, Any]:
         """What this host allows, and which isolation results."""
@@ -187,41 +196,41 @@ class ForkBackend:
 
     async def make_box(self, process: TemplateProcess, limits: Limits, request: BoxRequest, *, spare: bool) -> ForkBox:
         """Ask a template for one sandbox."""
-        slot = await self._take_slot(limits)
         about: dict[str, Any] = {"spare": spare, "layer": request.forkable}
         ground: tuple[int, ...] = ()
-        if isinstance(request.layer, LayerFiles):
-            about["depth"], ground = request.layer.depth, (self._ground(request.layer, slot),)
-        ours, theirs = socket.socketpair()
-        number = next(self._numbers)
-        box = ForkBox(number, ours, process, limits=limits, slot=slot, pinner=self._pinner, request=request)
+        async with self._slot(limits) as slot, AsyncExitStack() as unless_made:
+            if isinstance(request.layer, LayerFiles):
+                about["depth"], ground = request.layer.depth, (request.layer.descriptor(),)
+                unless_made.callback(close_all, ground)
+            ours, theirs = map(unless_made.enter_context, socket.socketpair())
+            number = next(self._numbers)
+            box = ForkBox(number, ours, process, limits=limits, slot=slot, pinner=self._pinner, request=request)
+            unless_made.pop_all()
         self._spawn(process, box, limits, theirs.detach(), *ground, **about)
         return box
 
-    def _ground(self, layer: LayerFiles, slot: Slot | None) -> int:
-        """What a sandbox is to stand on; its slot is given back if it cannot."""
-        try:
-            return layer.descriptor()
-        except SandboxGone:
-            if slot is not None and self._groups is not None:
-                self._groups.give_back(slot)
-            raise
-
     async def make_solo(self, process: TemplateProcess, limits: Limits, request: BoxRequest, solo: Solo) -> SoloBox:
         """Ask a template for one sandbox that is a program."""
-        slot = await self._take_slot(limits)
-        box = SoloBox(next(self._numbers), process, slot=slot, request=request)
+        async with self._slot(limits) as slot:
+            box = SoloBox(next(self._numbers), process, slot=slot, request=request)
         named = {"program": solo.program, "config": dict(solo.config)}
         self._spawn(process, box, limits, solo.channel.detach(), *box.prints, solo=named)
         return box
 
-    async def _take_slot(self, limits: Limits) -> Slot | None:
+    @asynccontextmanager
+    async def _slot(self, limits: Limits) -> AsyncIterator[Slot | None]:
+        """Groups for a sandbox; given back if it cannot be made: this process may be short of descriptors."""
         if self._groups is None:
             raise IsolationUnavailable("the backend has not been started")
         slot = await self._groups.take(limits)
         if self._groups.wants_more():
             self._fill_groups()
-        return slot
+        try:
+            yield slot
+        except BaseException:
+            if slot is not None:
+                self._groups.give_back(slot)
+            raise
 
     def _spawn(
         self, process: TemplateProcess, box: ForkBox | SoloBox, limits: Limits, channel: int, *more: int, **about: Any
@@ -253,6 +262,12 @@ class ForkBackend:
         self.layers.forget(box)
         if box.slot is not None and self._groups is not None:
             self._groups.give_back(box.slot)
+
+
+def _let_go(looking: asyncio.Future[tuple[View, Hold]]) -> None:
+    """Nobody waits for a view any more."""
+    if not looking.cancelled() and looking.exception() is None:
+        looking.result()[1].close()
 
 
 def raise_descriptor_limit() -> None:

@@ -93,7 +93,11 @@ class ForkTemplate:
                 return self._process
             plan, config = self._backend.plan_of(self.spec, self._view)
             process = await self._backend.launching.start(plan, config)
-            self.ready = await process.ready(_READY_TIMEOUT_S)
+            try:
+                self.ready = await process.ready(_READY_TIMEOUT_S)
+            except BaseException:  # also when cancelled: nobody else knows of it
+                process.kill("it was not waited for")
+                raise
             self._process = process
         self.spares.refill_soon()
         return process

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
 import resource
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -15,9 +17,11 @@ from pathlib import Path
 import pytest
 
 from hotbed.errors import AtCapacity, SandboxGone, TemplateFailed
+from hotbed.runtime import planning
 from hotbed.runtime.backends.fork import ForkBackend, ForkSettings
 from hotbed.runtime.backends.fork_template import ForkTemplate
-from hotbed.runtime.base import BoxRequest, ExecRequest, Limits, TemplateSpec
+from hotbed.runtime.base import BoxRequest, ExecRequest, Limits, Solo, TemplateSpec
+from hotbed.runtime.images.store import Hold, Store
 from hotbed.runtime.linux import cgroups
 from hotbed.runtime.selfcheck.bench import below
 
@@ -25,6 +29,7 @@ SPEC = TemplateSpec(name="python", programs=())
 # What a node that is about to be killed does: one sandbox with a daemon, and spares.
 DOOMED = """
 import asyncio, sys
+from hotbed.runtime import planning
 from hotbed.runtime.backends.fork import ForkBackend, ForkSettings
 from hotbed.runtime.base import BoxRequest, ExecRequest, TemplateSpec
 backend = ForkBackend(ForkSettings(spares=2, run_dir=sys.argv[1]))
@@ -276,5 +281,50 @@ def test_after_its_last_answer_a_sandbox_ends_by_itself(place: Path) -> None:
         assert outcome.stdout == b"done\n"
         assert await asyncio.wait_for(box.wait_gone(), 5) == "exited with 0"
         assert not backend.stats()["boxes"]
+
+    with_backend(place, test)
+
+
+def test_a_sandbox_that_cannot_be_made_keeps_no_group(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process that is short of descriptors must not lose more of them each time it tries."""
+
+    def none(*_: object) -> None:
+        raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+
+    async def test(backend: ForkBackend, template: ForkTemplate) -> None:
+        with socket.socket() as channel:
+            solo = Solo(program="judging.judge", config={}, channel=channel)
+            for module, name, request in (
+                (socket, "socketpair", BoxRequest(use_spare=False)),
+                (os, "memfd_create", BoxRequest(use_spare=False, solo=solo)),
+            ):
+                with monkeypatch.context() as patch:
+                    patch.setattr(module, name, none)
+                    with pytest.raises(OSError, match="Too many open files"):
+                        await template.fork(request)
+        assert not backend.stats().get("cgroups_used") and not backend.stats()["boxes"]
+
+    with_backend(place, test)
+
+
+def test_who_is_second_to_use_a_template_holds_nothing(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nor who is gone by then: an image whose layers somebody holds can never be removed."""
+    holds: list[Hold] = []
+    real = planning.view_of
+
+    def view_of(spec: TemplateSpec, images: Store) -> tuple[planning.View, Hold]:
+        holds.append(Hold([os.open("/dev/null", os.O_RDONLY)]))
+        return real(spec, images)[0], holds[-1]
+
+    async def test(backend: ForkBackend, _: ForkTemplate) -> None:
+        monkeypatch.setattr(planning, "view_of", view_of)
+        spec = TemplateSpec(name="other", programs=())
+        first, second = await asyncio.gather(backend.template(spec), backend.template(spec))
+        assert first is second and len(holds) == 2 and len([hold for hold in holds if hold._locks]) == 1
+
+        gone = asyncio.ensure_future(backend.template(TemplateSpec(name="third", programs=())))
+        await asyncio.sleep(0)
+        gone.cancel()
+        await until(lambda: len(holds) == 3 and not holds[2]._locks)
 
     with_backend(place, test)

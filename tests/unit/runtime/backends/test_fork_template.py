@@ -99,3 +99,29 @@ def test_a_box_that_cannot_be_parked_is_ended() -> None:
     asyncio.run(scenario())
 
     assert killed == ["box", "box"]
+
+
+def test_a_process_that_nobody_waits_for_is_ended() -> None:
+    """A client that hangs up while a template warms would leave one that nothing ever uses or ends."""
+    killed: list[str] = []
+
+    async def scenario() -> None:
+        async def ready(_: float) -> Any:
+            await asyncio.sleep(60)
+
+        async def start(*_: object) -> Any:
+            return SimpleNamespace(ready=ready, kill=killed.append, is_alive=lambda: not killed)
+
+        settings = SimpleNamespace(spares=1, vessels=1)
+        launching = SimpleNamespace(start=start)
+        backend: Any = SimpleNamespace(settings=settings, solos=True, plan_of=lambda *_: ({}, {}), launching=launching)
+        view: Any = None
+        starting = asyncio.ensure_future(ForkTemplate(SPEC, backend, view, view).start())
+        await asyncio.sleep(0.01)
+        starting.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await starting
+
+    asyncio.run(scenario())
+
+    assert len(killed) == 1
