@@ -120,24 +120,24 @@ def test_a_small_layer_is_the_same_on_the_spot(upper: Path, tmp_path: Path) -> N
 
 def test_neither_width_nor_depth_costs_descriptors(tmp_path: Path) -> None:
     """A repository has thousands of folders; a path may be deeper than a process may have files."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    most = max(map(int, os.listdir("/proc/self/fd"))) + 30
     upper, root = tmp_path / "upper", tmp_path / "root"
     root.mkdir()
-    for number in range(150):
+    for number in range(most):
         (upper / str(number) / "inner").mkdir(parents=True)
         (upper / str(number) / "inner/file").touch()
-    (upper / "/".join("d" * 150)).mkdir(parents=True)
+    (upper / "/".join("d" * most)).mkdir(parents=True)
     (upper / "0").chmod(0o500)
     (upper / "1/inner/no-way-back").mkdir(mode=0o400)
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    highest = max(map(int, os.listdir("/proc/self/fd")))
-    resource.setrlimit(resource.RLIMIT_NOFILE, (highest + 30, hard))
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
     try:
         told = carry(upper, root, tmp_path)
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
     paths = [sorted(str(path.relative_to(top)) for path in top.rglob("*")) for top in (upper, root)]
-    assert told["files"] == len(paths[0]) == 3 * 150 + 150 + 1
+    assert told["files"] == len(paths[0]) == 4 * most + 1
     assert paths[0] == paths[1]
 
 
