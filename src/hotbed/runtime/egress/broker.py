@@ -24,7 +24,7 @@ from typing import NoReturn
 import uvloop
 
 from hotbed.egress.entries import Entry, entry_of
-from hotbed.egress.policy import parse
+from hotbed.egress.policy import Policy, parse
 from hotbed.guest import frames, kernel
 from hotbed.guest.frames import Header
 from hotbed.runtime.egress import doors, lookups
@@ -62,7 +62,7 @@ class Broker:
         op, number = header["op"], header.get("id", 0)
         ward = self._wards.get(number)
         if op == "open":
-            ward = self._wards[number] = Ward(parse(header["policy"], {}), self._watched, self._resolver, self._pipes)
+            ward = self._begin(number, parse(header["policy"], {}))
         if op in ("open", "doors") and ward is not None and fds:
             self._await_doors(number, ward, socket.socket(fileno=fds.pop()))
         elif op == "policy" and ward is not None:
@@ -75,6 +75,15 @@ class Broker:
         elif op == "watch":
             self._watched = tuple(entry_of(item, "watch") for item in header["entries"])
         close_all(fds)
+
+    def _begin(self, number: int, policy: Policy) -> Ward:
+        """A sandbox's ward. Asked for again, it is the same: one that was replaced would keep its doors and policy."""
+        ward = self._wards.get(number)
+        if ward is None:
+            ward = self._wards[number] = Ward(policy, self._watched, self._resolver, self._pipes)
+        else:
+            ward.change(policy)
+        return ward
 
     def _await_doors(self, number: int, ward: Ward, channel: socket.socket) -> None:
         channel.setblocking(False)
@@ -90,14 +99,14 @@ class Broker:
         self._loop.remove_reader(channel.fileno())
         channel.close()
         fds = frames.unpack_fds(ancillary)
-        message = json.loads(data) if data else {"error": "the sandbox has ended"}
-        if "error" in message or self._wards.get(number) is not ward:
+        try:
+            if self._wards.get(number) is not ward:
+                raise ValueError("it was closed")
+            self._link.post({"op": "opened", "id": number, "failed": _open_doors(ward, data, fds)})
+        except (ValueError, LookupError, TypeError, OSError) as error:
+            self._link.post({"op": "broken", "id": number, "message": str(error)})
+        finally:
             close_all(fds)
-            self._link.post({"op": "broken", "id": number, "message": message.get("error", "it was closed")})
-            return
-        for (kind, port), fd in zip(message["doors"], fds, strict=True):
-            _open(ward, kind, port, socket.socket(fileno=fd))
-        self._link.post({"op": "opened", "id": number, "failed": message["failed"]})
 
     def _report(self, number: int, ward: Ward | None, ask: int) -> None:
         if ward is None:
@@ -139,6 +148,32 @@ class Broker:
         self._pipes.close()
         if not self.ended.done():
             self.ended.set_result(reason)
+
+
+def _open_doors(ward: Ward, data: bytes, fds: list[int]) -> object:
+    """Open what a template sent, taking descriptors from the list; the doors that it could not make.
+
+    A template of an image is trusted no more than what runs in it. Raises `ValueError` and others for what is no door.
+    """
+    message = json.loads(data) if data else {"error": "the sandbox has ended"}
+    if "error" in message:
+        raise ValueError(message["error"])
+    for kind, port in message["doors"]:
+        sock = socket.socket(fileno=fds[0])
+        del fds[0]
+        if not _is_door(sock, kind):
+            sock.close()
+            raise ValueError("what the template sent is no door")
+        _open(ward, kind, port, sock)
+    return message["failed"]
+
+
+def _is_door(sock: socket.socket, kind: object) -> bool:
+    if sock.family not in (socket.AF_INET, socket.AF_INET6):
+        return False
+    if kind == "udp":
+        return sock.type == socket.SOCK_DGRAM
+    return sock.type == socket.SOCK_STREAM and bool(sock.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN))
 
 
 def _open(ward: Ward, kind: str, port: int, sock: socket.socket) -> None:

@@ -59,6 +59,8 @@ class Outlet:
         self.policy = policy
         self.ports: set[int] = set()
         self.closed_ports: tuple[int, ...] = ()
+        self.turn = asyncio.Lock()  # of whoever wires it or changes its policy
+        self.link: Link | None = None  # to the broker that has its doors
         self.last: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()  # tally, when it is over
         self._owner = owner
 
@@ -105,11 +107,14 @@ class Outlets:
 
     async def open(self, box_id: int, home: Home, policy: Policy) -> Outlet:
         """Wire a sandbox; returns when its doors are open. Raises `SandboxFailed`."""
-        outlet = Outlet(self, box_id, home, policy)
-        link = await self._broker()
-        self._outlets[box_id] = outlet
+        outlet = self._outlets.get(box_id)
+        if outlet is not None:  # somebody else was first: there is one policy, and it is the last
+            await self.change(outlet, policy)
+            return outlet
+        outlet = self._outlets[box_id] = Outlet(self, box_id, home, policy)
         try:
-            await self._wire(link, outlet, "open", _ports_of(policy))
+            async with outlet.turn:
+                await self._hold_to_policy(outlet)
         except BaseException:
             self.drop(outlet)
             raise
@@ -117,16 +122,30 @@ class Outlets:
 
     async def change(self, outlet: Outlet, policy: Policy) -> None:
         """Hold a sandbox to another policy."""
-        before, outlet.policy = outlet.policy, policy
+        async with outlet.turn:
+            before, outlet.policy = outlet.policy, policy
+            try:
+                await self._hold_to_policy(outlet)
+            except SandboxFailed:
+                outlet.policy = before
+                if outlet.link is not None and outlet.link.is_open():
+                    outlet.link.post({"op": "policy", "id": outlet.box_id, "policy": before.to_wire(), "ask": 0})
+                raise
+
+    async def _hold_to_policy(self, outlet: Outlet) -> None:
+        """Have the broker hold a sandbox to its outlet's policy, with the doors that this needs."""
         link = await self._broker()
-        try:
-            await self._ask(link, {"op": "policy", "id": outlet.box_id, "policy": policy.to_wire()})
-            missing = [port for port in _ports_of(policy) if port not in outlet.ports]
-            if missing:
-                await self._wire(link, outlet, "doors", missing)
-        except SandboxFailed:
-            outlet.policy = before
-            raise
+        if self._outlets.get(outlet.box_id) is not outlet:
+            raise SandboxFailed("the sandbox has ended")
+        if outlet.link is not link:
+            outlet.ports.clear()
+            await self._wire(link, outlet, "open", _ports_of(outlet.policy))
+            outlet.link = link
+            return
+        await self._ask(link, {"op": "policy", "id": outlet.box_id, "policy": outlet.policy.to_wire()})
+        missing = [port for port in _ports_of(outlet.policy) if port not in outlet.ports]
+        if missing:
+            await self._wire(link, outlet, "doors", missing)
 
     async def tally(self, outlet: Outlet) -> dict[str, Any]:
         """What a sandbox tried since it was last asked for; one that has ended is asked for the last time."""
@@ -145,11 +164,13 @@ class Outlets:
         """Close a sandbox's doors. Idempotent."""
         if self._outlets.pop(outlet.box_id, None) is None:
             return
-        if self._link is not None and self._link.is_open():
-            self._leaving[outlet.box_id] = outlet
-            self._link.post({"op": "close", "id": outlet.box_id})
-        else:
-            self._bury(outlet, None)
+        link = self._link
+        if link is not None and link.is_open():
+            link.post({"op": "close", "id": outlet.box_id})
+            if outlet.link is link:
+                self._leaving[outlet.box_id] = outlet
+                return
+        self._bury(outlet, None)
 
     def _bury(self, outlet: Outlet, tally: dict[str, Any] | None) -> None:
         """It is over; its last tally, unless that was lost with a broker."""
@@ -174,33 +195,33 @@ class Outlets:
             self._link.end("the node is closing")
 
     async def _wire(self, link: Link, outlet: Outlet, op: str, ports: Sequence[int]) -> None:
-        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        opened = self._expect(("opened", outlet.box_id))
         header: Header = {"op": op, "id": outlet.box_id}
         if op == "open":
             header["policy"] = outlet.policy.to_wire()
-        with ours:
+
+        def say() -> None:
+            ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
             outlet.home.wire(outlet.box_id, ports, theirs.detach())
             rest = link.post(header, b"", (ours.fileno(),))
-            if rest is not None:
-                await asyncio.wait_for(rest, PATIENCE_S)
-            answer = await self._hear(("opened", outlet.box_id), opened)
+            if rest is not None:  # it must stay open until then, whoever waits
+                rest.add_done_callback(lambda _: ours.close())
+            else:
+                ours.close()
+
+        answer = await self._hear(("opened", outlet.box_id), say)
         failed = {port for kind, port, _ in answer["failed"] if kind == "tcp"}
         outlet.ports |= set(ports) - failed
         outlet.closed_ports = tuple(sorted(failed))
 
     async def _ask(self, link: Link, header: Header) -> Header:
         number = next(self._asks)
-        answer = self._expect(("ask", number))
-        link.post({**header, "ask": number})
-        return await self._hear(("ask", number), answer)
+        return await self._hear(("ask", number), lambda: link.post({**header, "ask": number}))
 
-    def _expect(self, key: tuple[str, int]) -> asyncio.Future[Header]:
+    async def _hear(self, key: tuple[str, int], say: Callable[[], object]) -> Header:
+        """What the broker answers to what is said to it."""
         answer = self._waiting[key] = asyncio.get_running_loop().create_future()
-        return answer
-
-    async def _hear(self, key: tuple[str, int], answer: asyncio.Future[Header]) -> Header:
         try:
+            say()
             return await asyncio.wait_for(answer, PATIENCE_S)
         except asyncio.TimeoutError:
             raise SandboxFailed(f"the egress broker gave no answer for {PATIENCE_S:.0f} s") from None
@@ -211,6 +232,9 @@ class Outlets:
         async with self._starting:
             if self._link is None or not self._link.is_open():
                 sock = await self._start()
+                if self._closed:
+                    sock.close()
+                    raise SandboxFailed("the node is closing")
                 self._link = Link(sock, body_limit=_BODY_LIMIT, on_frame=self._on_frame, on_end=self._on_lost)
                 self._link.post({"op": "watch", "entries": list(self.watched)})
             return self._link
@@ -245,16 +269,18 @@ class Outlets:
         if not self._closed:
             log.warning("event=egress_broker_lost reason=%r sandboxes=%d", reason, len(self._outlets))
             self.restarts += 1
-            self._reviving = asyncio.ensure_future(self._revive())
+            self._reviving = asyncio.ensure_future(self._revive(self._reviving))
 
-    async def _revive(self) -> None:
-        """Another broker, and new doors for all that live."""
+    async def _revive(self, before: asyncio.Task[None] | None) -> None:
+        """Another broker, and new doors for all that live. The last time may not be over yet."""
+        if before is not None:
+            await before
         for outlet in tuple(self._outlets.values()):
             if self._closed:
                 return
             try:
-                outlet.ports.clear()
-                await self._wire(await self._broker(), outlet, "open", _ports_of(outlet.policy))
+                async with outlet.turn:
+                    await self._hold_to_policy(outlet)
             except Exception as error:  # noqa: BLE001 - the boundary of one sandbox: it stays without a way out
                 log.error("event=egress_rewire_failed box=%d error=%r", outlet.box_id, error)
                 await asyncio.sleep(_RETRY_S)

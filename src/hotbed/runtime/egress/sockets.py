@@ -7,7 +7,9 @@ import asyncio
 import os
 import socket
 import struct
+from collections.abc import Callable
 from ipaddress import ip_address
+from typing import Any
 
 from hotbed.egress.addresses import Address, plain
 
@@ -20,31 +22,29 @@ async def readable(sock: socket.socket, patience_s: float | None = None) -> None
     A timer costs a connection less than a task for each of its waits (`asyncio.wait_for`).
     """
     loop = asyncio.get_running_loop()
-    ready: asyncio.Future[None] = loop.create_future()
-    timer = loop.call_later(patience_s, _give_up, ready) if patience_s is not None else None
-    loop.add_reader(sock.fileno(), _wake, ready)
-    try:
-        await ready
-    finally:
-        if timer is not None:
-            timer.cancel()
-        if sock.fileno() >= 0:
-            loop.remove_reader(sock.fileno())
+    await _wait(sock, loop.add_reader, loop.remove_reader, patience_s)
 
 
 async def writable(sock: socket.socket, patience_s: float | None = None) -> None:
     """Wait until there is room to write, or it broke. Raises `asyncio.TimeoutError`."""
     loop = asyncio.get_running_loop()
+    await _wait(sock, loop.add_writer, loop.remove_writer, patience_s)
+
+
+async def _wait(
+    sock: socket.socket, add: Callable[..., Any], remove: Callable[[int], Any], patience_s: float | None
+) -> None:
+    loop = asyncio.get_running_loop()
     ready: asyncio.Future[None] = loop.create_future()
     timer = loop.call_later(patience_s, _give_up, ready) if patience_s is not None else None
-    loop.add_writer(sock.fileno(), _wake, ready)
+    add(sock.fileno(), _wake, ready)
     try:
         await ready
     finally:
         if timer is not None:
             timer.cancel()
         if sock.fileno() >= 0:
-            loop.remove_writer(sock.fileno())
+            remove(sock.fileno())
 
 
 def _wake(ready: asyncio.Future[None]) -> None:

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import os
 import socket
 from typing import Any
+
+import pytest
 
 from hotbed.guest.frames import Header
 from hotbed.runtime.egress.broker import Broker
@@ -100,3 +104,48 @@ def test_a_policy_is_changed_and_unknown_sandboxes_have_no_tally() -> None:
     changed, report = asyncio.run(act())
 
     assert changed["ask"] == 1 and report["tally"] is None
+
+
+def test_a_sandbox_that_is_opened_again_has_one_policy() -> None:
+    """What came through its first doors is held to it too."""
+
+    async def act() -> tuple[bytes, int]:
+        node = Node()
+        node.open(7, {"mode": "allowlist", "allow": ["a.org"]})
+        await node.hear("opened")
+        first = node.walls.ports[3128]
+        node.open(7, {"mode": "allowlist", "allow": ["b.org"]})
+        await node.hear("opened")
+        reader, writer = await asyncio.open_connection("127.0.0.1", first)
+        writer.write(b"CONNECT a.org:443 HTTP/1.1\r\n\r\n")
+        answer = await asyncio.wait_for(reader.read(100), 5)
+        writer.close()
+        wards = len(node.broker._wards)
+        await node.close()
+        return answer, wards
+
+    answer, wards = asyncio.run(act())
+
+    assert answer.startswith(b"HTTP/1.1 403") and wards == 1
+
+
+@pytest.mark.parametrize("doors", [[["tcp", 80]], [["udp", 53]], [["tcp", 80], ["tcp", 443]], [7], 7, None])
+def test_what_is_no_door_is_refused(doors: object) -> None:
+    """An image's template may send anything; a socket that nothing can be accepted from would keep the broker busy."""
+
+    async def act() -> tuple[Header, int]:
+        node = Node()
+        before = len(os.listdir("/proc/self/fd"))
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        socket.send_fds(theirs, [json.dumps({"doors": doors, "failed": []}).encode()], [ours.fileno()])
+        theirs.close()
+        with ours:
+            node.link.post({"op": "open", "id": 7, "policy": {"mode": "open"}}, b"", (ours.fileno(),))
+        broken = await node.hear("broken")
+        left = len(os.listdir("/proc/self/fd")) - before
+        await node.close()
+        return broken, left
+
+    broken, left = asyncio.run(act())
+
+    assert broken["message"] and left == 0

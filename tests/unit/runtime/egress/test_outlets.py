@@ -138,3 +138,68 @@ def test_what_was_tried_is_told_to_its_last() -> None:
         return heard
 
     assert asyncio.run(act()) == [(7, 1, False), (7, 0, True)]
+
+
+async def said_to(port: int, name: str) -> bytes:
+    """What a sandbox hears that asks its proxy for a name."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    writer.write(f"CONNECT {name}:443 HTTP/1.1\r\n\r\n".encode())
+    answer = await asyncio.wait_for(reader.read(100), 5)
+    writer.close()
+    return answer
+
+
+def test_two_who_give_a_sandbox_a_network_at_once_give_it_one() -> None:
+    """The policy that it is said to have is the one it is held to."""
+
+    async def act() -> bytes:
+        brokers, walls = Brokers(), Walls()
+        outlets = Outlets(brokers.start)
+        wide, narrow = parse({"allow": ["a.org"]}, {}), parse({"allow": ["b.org"]}, {})
+        first, second = await asyncio.gather(outlets.open(7, walls, wide), outlets.open(7, walls, narrow))
+        assert first is second and second.policy is narrow and len(walls.asked) == 1
+        answer = await said_to(walls.ports[3128], "a.org")
+        outlets.close()
+        await brokers.gone()
+        return answer
+
+    assert asyncio.run(act()).startswith(b"HTTP/1.1 403")
+
+
+def test_a_policy_that_fails_is_not_half_there() -> None:
+    """Its doors could not be made: what it would have let go is refused as before."""
+
+    async def act() -> bytes:
+        brokers, walls = Brokers(), Walls()
+        outlets = Outlets(brokers.start)
+        outlet = await outlets.open(7, walls, ALLOW)
+        walls.broken = True
+        with pytest.raises(SandboxFailed):
+            await outlet.change(parse({"allow": ["b.org:443,9000"]}, {}))
+        assert outlet.policy is ALLOW
+        answer = await said_to(walls.ports[3128], "b.org")
+        outlets.close()
+        await brokers.gone()
+        return answer
+
+    assert asyncio.run(act()).startswith(b"HTTP/1.1 403")
+
+
+def test_a_policy_can_change_while_the_broker_is_lost() -> None:
+    """The next one is told of it, once."""
+
+    async def act() -> list[list[int]]:
+        brokers, walls = Brokers(), Walls()
+        outlets = Outlets(brokers.start)
+        outlet = await outlets.open(7, walls, ALLOW)
+        brokers.lose()
+        while not outlets.restarts:
+            await asyncio.sleep(0)
+        await outlet.change(parse({"allow": ["b.org:9000"]}, {}))
+        assert outlets._reviving is not None
+        await outlets._reviving
+        outlets.close()
+        await brokers.gone()
+        return walls.asked[1:]
+
+    assert asyncio.run(act())[-1][-1] == 9000
