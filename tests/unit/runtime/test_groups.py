@@ -111,7 +111,12 @@ def test_a_slot_that_cannot_be_made_leaves_nothing(
 ) -> None:
     """A process that is short of descriptors would have fewer each time it tried."""
     removed: list[str] = []
-    monkeypatch.setattr(cgroups, "remove", lambda path, **_: removed.append(path.name) is None)
+
+    def remove(path: Path, **_: object) -> bool:
+        removed.append(path.name)
+        return True
+
+    monkeypatch.setattr(cgroups, "remove", remove)
     missing.append("memory.usage_in_bytes")
     before = len(os.listdir("/proc/self/fd"))
 

@@ -64,7 +64,7 @@ def test_a_view_that_cannot_be_had_holds_nothing(tmp_path: Path, monkeypatch: py
         raise TemplateFailed("no such module")
 
     store = stored(tmp_path)
-    monkeypatch.setattr(planning.imageview, "describe", describe)
+    monkeypatch.setattr("hotbed.runtime.imageview.describe", describe)
     with pytest.raises(TemplateFailed):
         planning.view_of(TemplateSpec(name="x", image=DIGEST), store)
 

@@ -19,7 +19,7 @@ import resource
 import socket
 from functools import partial
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import uvloop
 
@@ -155,7 +155,7 @@ def _open_doors(ward: Ward, data: bytes, fds: list[int]) -> object:
 
     A template of an image is trusted no more than what runs in it. Raises `ValueError` and others for what is no door.
     """
-    message = json.loads(data) if data else {"error": "the sandbox has ended"}
+    message: dict[str, Any] = json.loads(data) if data else {"error": "the sandbox has ended"}
     if "error" in message:
         raise ValueError(message["error"])
     for kind, port in message["doors"]:
