@@ -12,6 +12,7 @@ import os
 import re
 import secrets
 import shutil
+import stat
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -62,9 +63,8 @@ def sweep(base: str) -> int:
     """Remove what dead runs left; how many things were removed. Leaves what is not ours to touch."""
     removed = 0
     for path in _named(Path(base)):
-        if path.stat().st_uid == os.geteuid():
-            shutil.rmtree(path, ignore_errors=True)
-            removed += 1
+        shutil.rmtree(path, ignore_errors=True)
+        removed += 1
     v1, v2 = cgroups.parse(Path("/proc/self/cgroup").read_text(), Path("/proc/self/mountinfo").read_text())
     for root in {*v1.values(), *((v2,) if v2 else ())}:
         for path in _named(root):
@@ -75,6 +75,15 @@ def sweep(base: str) -> int:
 
 def _named(root: Path) -> Iterable[Path]:
     try:
-        return [path for path in root.iterdir() if path.is_dir() and is_abandoned(path.name)]
+        return [path for path in root.iterdir() if is_abandoned(path.name) and _is_ours(path)]
     except (FileNotFoundError, PermissionError):
         return []
+
+
+def _is_ours(path: Path) -> bool:
+    """Whether it is a directory of this user's: another's could not be removed, however long one tries."""
+    try:
+        info = path.lstat()
+    except FileNotFoundError:  # another node's sweep took it
+        return False
+    return stat.S_ISDIR(info.st_mode) and info.st_uid == os.geteuid()

@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from hotbed.runtime import reaper
 from hotbed.runtime.groups import name_of_run, start_time_of
 
@@ -40,6 +42,18 @@ def test_directory_of_a_dead_run_is_removed(tmp_path: Path) -> None:
 
     assert reaper.sweep(str(tmp_path)) >= 1
     assert not left.exists()
+
+
+def test_what_another_user_left_is_not_even_tried(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A group of root's cannot be removed by anybody else: a node that waited for each would never start."""
+    left, group = tmp_path / dead_name(), tmp_path / "groups" / dead_name()
+    left.mkdir()
+    group.mkdir(parents=True)
+    monkeypatch.setattr("hotbed.runtime.linux.cgroups.parse", lambda *_: ({}, tmp_path / "groups"))
+    monkeypatch.setattr(os, "geteuid", lambda: group.stat().st_uid + 1)
+
+    assert reaper.sweep(str(tmp_path)) == 0
+    assert left.is_dir() and group.is_dir()
 
 
 def test_same_number_with_another_start_is_another_process() -> None:
