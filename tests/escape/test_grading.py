@@ -202,8 +202,11 @@ def test_jobs_leave_nothing_to_the_next(client: Client) -> None:
     )
     for each in leave:
         for tests in (each, look, look):
-            result = grade(HONEST, UnitTestReward(tests=tests + "assert solve(20) == 41207\n"), client=client)
-            assert result.reward == 1.0, (each, result.reason)
+            spec = UnitTestReward(tests=tests + "assert solve(20) == 41207\n")
+            result = grade(HONEST, spec, client=client, on_infra_error="none")
+            # Tests that kill all they can reach have killed their judge too, where it is not the first process.
+            allowed = (1.0, None) if "kill(-1" in tests else (1.0,)
+            assert result.reward in allowed, (each, result.reason)
 
 
 def test_failures_cannot_be_chosen(client: Client) -> None:
