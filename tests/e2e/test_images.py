@@ -312,9 +312,24 @@ def test_a_registrys_image_is_fetched_and_what_is_corrupt_fetched_again(
     on_backend(tmp_path, body)
 
 
+@pytest.mark.skipif(shutil.which("skopeo") is None, reason="needs skopeo")
+def test_an_image_that_two_want_at_once_is_fetched_once(tmp_path: Path, registry: tuple[str, list[str]]) -> None:
+    """Who comes second waits, and neither removes what the other reads."""
+    reference, fetched = registry
+
+    async def body(backend: ForkBackend) -> None:
+        first, second = await asyncio.gather(built(backend, reference), built(backend, reference))
+        assert first == second and len(backend.images.layers()) == 2
+        blobs = [name for name in fetched if fetched.count(name) > 1]
+        assert len(set(blobs)) <= 1, "no blob but the config, which is asked for first"
+        assert not list(backend.images.downloads.iterdir()) and not list(backend.images.turns.folder.iterdir())
+
+    on_backend(tmp_path, body)
+
+
 def test_a_build_that_is_given_up_leaves_nothing_running(tmp_path: Path) -> None:
     """No process, no part of a layer; what was complete stays, and the next build goes on from there."""
-    Layout(tmp_path / "l").add([busybox(), layer(*(entry(f"n{n}", b"x" * 4000) for n in range(4000)))])
+    Layout(tmp_path / "l").add([busybox(), layer(*(entry(f"n{n}", b"x" * 4000) for n in range(1500)))])
 
     async def body(backend: ForkBackend) -> None:
         begun: list[Any] = []

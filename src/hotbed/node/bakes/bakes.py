@@ -71,6 +71,8 @@ class Bakes:
         self.policy: GetPolicy = lambda recipe: None  # the node knows what may be reached
         self._baker = Baker(backend, parent=self._parent, policy=lambda recipe: self.policy(recipe))
         self._turns = asyncio.Semaphore(AT_ONCE)
+        if (builder := getattr(backend, "builder", None)) is not None:
+            builder.most_bytes = min(builder.most_bytes, quota_bytes)
         templates.bake_phase = self._phase
 
     def resume(self) -> None:
@@ -117,6 +119,7 @@ class Bakes:
                     baked = await self._attempt(bake)
                     self._templates.adopt(baked.spec, network_of(bake.entry.recipe))
                     self._become_live(bake, baked)
+                    await self.collect()
                 except Error as error:
                     self._fail(bake, error)
                 except Exception as error:

@@ -7,7 +7,7 @@ from collections.abc import Set
 from pathlib import Path
 
 from hotbed.runtime.images.record import ImageRecord
-from hotbed.runtime.images.store import Store, remove_tree
+from hotbed.runtime.images.store import Store, is_fresh, remove_tree
 
 log = logging.getLogger(__name__)
 
@@ -28,8 +28,7 @@ def collect(store: Store, *, quota_bytes: int, keep: Set[str] = frozenset()) -> 
         _remove_orphans(store, records)
         size = store.size()
     _remove_orphans(store, records)
-    if size > quota_bytes:
-        _clear_downloads(store)
+    _clear_downloads(store, everything=size > quota_bytes)
     return before - store.size()
 
 
@@ -47,6 +46,8 @@ def _remove_orphans(store: Store, records: list[ImageRecord]) -> None:
             store.remove_layer(key)
 
 
-def _clear_downloads(store: Store) -> None:
+def _clear_downloads(store: Store, *, everything: bool) -> None:
+    """Remove what nobody fetches any more: what has been left for an hour, or all of it."""
     for path in Path(store.downloads).iterdir():
-        remove_tree(path)
+        if not store.turns.is_taken(path.name) and (everything or not is_fresh(path)):
+            remove_tree(path)

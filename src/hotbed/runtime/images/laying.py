@@ -2,7 +2,8 @@
 
 The process that reads what others packed has no right that could be of use to them: as root's child it becomes the
 user that sandboxes are, it can gain nothing by an exec, and it holds two descriptors, the bytes and the folder. What
-it makes is owned by that user without anybody changing owners.
+it makes is owned by that user without anybody changing owners. Its memory is limited: no layer needs more, whatever its
+size, and a header may claim to be as long as a layer can be.
 """
 
 from __future__ import annotations
@@ -24,7 +25,8 @@ from hotbed.runtime.images.streams import BadBlob, Forward, Slice, TooMuch
 from hotbed.runtime.linux.beneath import BadName
 from hotbed.runtime.linux.identity import Ids
 
-_CORRUPT, _REFUSED, _FAILED = "corrupt", "refused", "failed"
+_CORRUPT, _REFUSED, _TOO_MUCH, _FAILED = "corrupt", "refused", "too much", "failed"
+MEMORY_LIMIT = 1 << 30
 _PIPE = 1 << 20
 
 
@@ -35,7 +37,7 @@ class Corrupt(BadBlob):
 def lay(blob: Blob, folder: int, ids: Ids, *, most: int, entries: int, tick: Callable[[int], Any]) -> Mapping[str, Any]:
     """Unpack a blob into an empty folder; `diff_id`, `size`, `entries`, `implicit` and `skipped`.
 
-    Raises `Corrupt`, `BadImage`, OSError.
+    Raises `Corrupt`, `BadImage`, `TooMuch`, OSError.
     """
     if os.path.isdir(blob.path):
         source, writer = os.pipe2(os.O_CLOEXEC)
@@ -73,7 +75,7 @@ def _unpack(
     try:
         report = unpacking.unpack(stream, folder, entries=entries, tick=tell)
     finally:  # whatever was wrong with it: if these are other bytes, that is what was wrong
-        if isinstance(raw, Slice):
+        if isinstance(raw, Slice) and blob.digest:
             raw.drain()
             _check("blob", blob.digest, raw.digest())
     _check("layer", blob.diff_id, stream.digest())
@@ -147,8 +149,12 @@ def _attempt(work: Callable[[], Mapping[str, Any]]) -> dict[str, Any]:
         return {"done": dict(work())}
     except Corrupt as error:
         return {_CORRUPT: str(error)}
-    except (BadBlob, BadName, TooMuch, BadImage) as error:
+    except TooMuch as error:
+        return {_TOO_MUCH: str(error)}
+    except (BadBlob, BadName, BadImage) as error:
         return {_REFUSED: str(error)}
+    except (MemoryError, RecursionError) as error:
+        return {_REFUSED: f"the layer cannot be unpacked within {MEMORY_LIMIT >> 20} MiB: {type(error).__name__}"}
     except OSError as error:
         return {_FAILED: [error.errno, error.strerror or str(error)]}
 
@@ -172,6 +178,8 @@ def _hear(fd: int, tick: Callable[[int], Any]) -> Mapping[str, Any]:
                 raise Corrupt(message[_CORRUPT])
             elif _REFUSED in message:
                 raise BadImage(message[_REFUSED])
+            elif _TOO_MUCH in message:
+                raise TooMuch(message[_TOO_MUCH])
             else:
                 raise OSError(*message[_FAILED])
     raise BadImage("the process that unpacked the layer died")
@@ -211,7 +219,15 @@ def _become(work: Callable[[None], None], ids: Ids | None, keep: tuple[int, ...]
         if os.getppid() == parent:
             os.umask(0)
             resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+            most = _data_size() + MEMORY_LIMIT
+            resource.setrlimit(resource.RLIMIT_DATA, (most, most))
             work(None)
             code = 0
     finally:
         os._exit(code)
+
+
+def _data_size() -> int:
+    """Bytes of this process that RLIMIT_DATA counts already: it is a fork."""
+    with open("/proc/self/statm", "rb") as file:
+        return int(file.read().split()[5]) * resource.getpagesize()

@@ -24,7 +24,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NoReturn
 
-from hotbed.errors import Error
+from hotbed.errors import Error, NoSpace
 from hotbed.guest import frames
 from hotbed.runtime.images import laying, manifests, sources
 from hotbed.runtime.images.laying import Corrupt
@@ -32,7 +32,7 @@ from hotbed.runtime.images.manifests import BadImage, Blob, Manifest
 from hotbed.runtime.images.record import ImageRecord
 from hotbed.runtime.images.registry import Registry
 from hotbed.runtime.images.store import Partial, Store
-from hotbed.runtime.images.streams import BadBlob
+from hotbed.runtime.images.streams import BadBlob, TooMuch
 from hotbed.runtime.linux import beneath
 from hotbed.runtime.linux.identity import Ids
 
@@ -51,6 +51,7 @@ class Mason:
         self._store = Store(Path(job["store"]))
         self._ids = Ids(**job["ids"])
         self._told_s = 0.0
+        self._so_far, self._at = 0, 0  # bytes: of the layers before, and by now
         self._about: dict[str, Any] = {}
 
     def work(self) -> ImageRecord:
@@ -68,9 +69,13 @@ class Mason:
         self._about = {"step": "fetching"}
         stranger = self._ids if self._job.get("stranger") else None
         registry = Registry(source.place, self._store.downloads, stranger, self._tick)
-        known = self._store.find(registry.config_digest())
-        if known is not None:
+        wanted = registry.config_digest()
+        if (known := self._store.find(wanted)) is not None:
             return known
+        with self._store.turns.turn(registry.folder.name, self._tick):
+            return self._store.find(wanted) or self._fetch(source, registry)
+
+    def _fetch(self, source: sources.Source, registry: Registry) -> ImageRecord:
         manifest = registry.fetch()
         try:
             record = self._build(source, manifest)
@@ -86,11 +91,13 @@ class Mason:
         if manifest.digest and (known := self._store.find(manifest.digest)) is not None:
             return known
         keys: list[str] = []
+        self._so_far = self._at = 0
         done, total = 0, sum(blob.length for blob in manifest.layers)
         for number, blob in enumerate(manifest.layers, 1):
             self._about = {"step": "unpacking", "layer": number, "layers": len(manifest.layers)}
             self._about.update(done=done, total=total)
             keys.append(self._layer(blob, keys))
+            self._so_far = self._at
             done += blob.length
         digest = manifest.digest or _digest_of("root", keys)
         record = ImageRecord(
@@ -110,20 +117,29 @@ class Mason:
 
         One that leaves out folders it puts files in takes these from the layers below, so it is kept for these alone.
         """
-        for key in filter(None, (blob.diff_id, blob.diff_id and _digest_of("over", [*below, blob.diff_id]))):
-            if self._store.has_layer(key):
-                return key
+        if not blob.diff_id:
+            return self._lay(blob, below)
+        keys = (blob.diff_id, _digest_of("over", [*below, blob.diff_id]))
+        with self._store.turns.turn(blob.diff_id, self._tick):
+            here = next(filter(self._store.has_layer, keys), None)
+            return here or self._lay(blob, below)
+
+    def _lay(self, blob: Blob, below: list[str]) -> str:
+        share = self._job["bytes"] - sum(self._store.about(key)["size"] for key in below)
+        room = self._store.room()
         partial = self._begin()
         try:
             found = laying.lay(
-                blob, partial.tree, self._ids, most=self._job["bytes"], entries=self._job["entries"], tick=self._tick
+                blob, partial.tree, self._ids, most=min(share, room), entries=self._job["entries"], tick=self._tick
             )
             key = found["diff_id"]
             if found["implicit"] and below:
                 self._inherit(partial, found["implicit"], below)
                 key = _digest_of("over", [*below, key])
-        except BaseException:
+        except BaseException as error:
             self._store.discard(partial)
+            if isinstance(error, TooMuch) and room < share:
+                raise NoSpace(f"the disk has no room for the image: {error}") from None
             raise
         self._store.commit(partial, key, {name: found[name] for name in ("size", "entries", "skipped")})
         return str(key)
@@ -183,10 +199,11 @@ class Mason:
 
     def _tick(self, at: int) -> None:
         """Tell how far it is, now and then. Nobody there to hear it ends the process."""
+        self._at = max(self._at, self._so_far + at)
         now = time.monotonic()
         if now - self._told_s > _EVERY_S:
             self._told_s = now
-            say(self._node, {"op": "progress", **self._about, "at": at})
+            say(self._node, {"op": "progress", **self._about, "at": self._at})
 
 
 def _digest_of(kind: str, parts: list[str]) -> str:
@@ -228,6 +245,9 @@ def failure(error: BaseException) -> dict[str, Any]:
     """How a failure is told."""
     if isinstance(error, Error):
         return {"op": "failed", "code": error.code, "message": error.message, "hint": error.hint}
+    if isinstance(error, TooMuch):
+        hint = "the setting images_mib says what all images together may take"
+        return {"op": "failed", "code": "bad_image", "message": f"the image is too large: {error}", "hint": hint}
     if isinstance(error, OSError):
         code = "no_space" if error.errno in _FULL else "bad_image"
         return {"op": "failed", "code": code, "message": f"{error.strerror}: {error.filename or ''}".rstrip(": ")}
@@ -243,7 +263,7 @@ def run(node: socket.socket) -> NoReturn:
             try:
                 record = Mason(node, json.loads(data), fds[0] if fds else None).work()
                 say(node, {"op": "done", "record": record.to_plain()})
-            except (Error, BadImage, BadBlob, beneath.BadName, OSError) as error:
+            except (Error, BadImage, BadBlob, beneath.BadName, TooMuch, OSError) as error:
                 say(node, failure(error))
     finally:
         os._exit(0)

@@ -5,6 +5,7 @@
     images/HEX.json        an image's record; its mtime is when it was last used
     downloads/KEY          what a registry sent, until it is unpacked
     partial/NAME           a layer in the making, locked by who makes it
+    turns/KEY              a lock, while somebody fetches an image or makes a layer that others may want as well
 
 A layer is complete or not there: it is made in `partial` and renamed. What a killed process leaves in `partial` has no
 lock any more, which is how the next one knows it for rubbish. An image whose layers are not all there is not there.
@@ -26,9 +27,11 @@ from typing import Any
 
 from hotbed.errors import NotFound
 from hotbed.runtime.images.record import ImageRecord, hex_of
+from hotbed.runtime.images.turns import Turns
 from hotbed.runtime.linux import beneath
 
 FRESH_S = 3600.0
+_RESERVE = 1 << 30
 _ENTRY_BYTES = 1024  # about what an inode and its name take
 
 
@@ -61,10 +64,11 @@ class Store:
         self.home = home
         self._layers, self._images = home / "layers", home / "images"
         self._partial, self.downloads = home / "partial", home / "downloads"
+        self.turns = Turns(home / "turns")
 
     def prepare(self) -> None:
         """Make the directories, and remove what died in the making."""
-        for path in (self.home, self._layers, self._images, self._partial, self.downloads):
+        for path in (self.home, self._layers, self._images, self._partial, self.downloads, self.turns.folder):
             path.mkdir(mode=0o700, parents=True, exist_ok=True)
         for path in self._partial.iterdir():
             _remove_unlocked(path, path)
@@ -178,10 +182,12 @@ class Store:
 
     def is_fresh(self, key: str) -> bool:
         """Whether a layer was made so lately that its image may still be in the making."""
-        try:
-            return time.time() - (self._layers / hex_of(key) / "about.json").stat().st_mtime < FRESH_S
-        except FileNotFoundError:
-            return False
+        return is_fresh(self._layers / hex_of(key) / "about.json")
+
+    def room(self) -> int:
+        """How many bytes a layer may take of the disk, which is never filled to its end."""
+        disk = os.statvfs(self.home)
+        return max(0, disk.f_bavail * disk.f_frsize - min(_RESERVE, disk.f_blocks * disk.f_frsize // 20))
 
     def size(self) -> int:
         """About how many bytes all layers take."""
@@ -199,6 +205,14 @@ class Store:
         """Remove a layer unless somebody holds it; whether it is gone."""
         path = self._layers / hex_of(key)
         return _remove_unlocked(path, self._partial / ("gone-" + secrets.token_hex(8)))
+
+
+def is_fresh(path: Path) -> bool:
+    """Whether it was changed within the last hour."""
+    try:
+        return time.time() - path.stat().st_mtime < FRESH_S
+    except FileNotFoundError:
+        return False
 
 
 def weight(about: Mapping[str, Any]) -> int:

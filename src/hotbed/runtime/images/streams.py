@@ -10,6 +10,7 @@ import zlib
 from typing import Any, Protocol
 
 BLOCK = 1 << 18
+_HEADER_LIMIT = 32 << 20
 _ZSTD_WINDOW = 128 << 20
 _GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 
@@ -63,8 +64,8 @@ class Forward:
 
     def read(self, size: int = -1) -> bytes:
         """Exactly so many bytes, fewer at the end."""
-        if size < 0:
-            raise ValueError("a stream is not read at once")
+        if not 0 <= size <= _HEADER_LIMIT:  # content is read by the block; headers say themselves how long they are
+            raise BadBlob(f"the layer has a header of {size >> 20} MiB")
         found = self._some(size)
         if len(found) == size or not found:
             return found

@@ -9,6 +9,7 @@ in another's place). The rest is as the image says, times and modes of folders l
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 import tarfile
@@ -25,6 +26,7 @@ _OPAQUE = ".wh..wh..opq"
 _METADATA = ".wh..wh."  # aufs kept its own files under such names
 _XATTR = "SCHILY.xattr."
 _STEERING = ("user.overlay.", "user.fuseoverlayfs.")
+_NO_ATTRIBUTE = (errno.ENOSPC, errno.E2BIG, errno.ENOTSUP)
 _TOP_SECOND = (1 << 33) - 1
 _EVERY = 256
 
@@ -50,12 +52,12 @@ class Unpacker:
         self._most = entries
         self._tree = Tree(root, self._note_implicit)
         self._implicit: set[str] = set()
-        self._folders: dict[Parts, tuple[int, int]] = {}  # mode and time, set when nothing more is put in
+        self._folders: dict[Parts, tuple[int, int, int]] = {}  # mode, time and inode: set when nothing more is put in
 
     def _note_implicit(self, parts: Parts) -> None:
         self._implicit.add("/".join(parts))
 
-    def add(self, entry: tarfile.TarInfo, content: Forward, archive: tarfile.TarFile) -> None:
+    def add(self, entry: tarfile.TarInfo, content: Forward) -> None:
         """One entry. Raises `BadName`, `BadBlob`, `TooMuch`, OSError."""
         self.report.entries += 1
         if self.report.entries > self._most:
@@ -68,7 +70,7 @@ class Unpacker:
         elif not parts:
             raise BadName("the top of the image is no folder")
         elif entry.isreg():
-            self._file(parts, entry, content, archive)
+            self._file(parts, entry, content)
         else:
             self._other(parts, entry)
 
@@ -99,19 +101,20 @@ class Unpacker:
                 os.mkdir(parts[-1], 0o700, dir_fd=self._tree.folder(parts[:-1]))
                 if hidden:
                     self._tree.set_opaque(parts)
-        self._folders[parts] = (entry.mode & 0o1777, _time_of(entry))
+        inode = os.stat(self._tree.path(parts), follow_symlinks=False).st_ino
+        self._folders[parts] = (entry.mode & 0o1777, _time_of(entry), inode)
         self._implicit.discard("/".join(parts))
         self._attributes(parts, entry)
         self._count_rights(entry)
 
-    def _file(self, parts: Parts, entry: tarfile.TarInfo, content: Forward, archive: tarfile.TarFile) -> None:
-        self.report.size += entry.size
+    def _file(self, parts: Parts, entry: tarfile.TarInfo, content: Forward) -> None:
         fd = self._create(parts)
         try:
+            content.seek(entry.offset_data)
             if entry.issparse():
-                self._fill_sparse(fd, entry, archive)
+                self.report.size += _fill_sparse(fd, entry, content)
             else:
-                _fill(fd, entry, content)
+                self.report.size += _fill(fd, entry.size, content)
             os.fchmod(fd, entry.mode & 0o1777)
             self._attributes(parts, entry)
             os.utime(fd, ns=(_time_of(entry),) * 2)
@@ -126,16 +129,6 @@ class Unpacker:
         except FileExistsError:
             self._remove(parts)
             return os.open(parts[-1], flags, 0o600, dir_fd=self._tree.folder(parts[:-1]))
-
-    def _fill_sparse(self, fd: int, entry: tarfile.TarInfo, archive: tarfile.TarFile) -> None:
-        source = archive.extractfile(entry)
-        assert source is not None
-        while block := source.read(BLOCK):
-            if not block.strip(b"\0"):
-                os.lseek(fd, len(block), os.SEEK_CUR)
-            else:
-                _write(fd, block)
-        os.ftruncate(fd, entry.size)
 
     def _other(self, parts: Parts, entry: tarfile.TarInfo) -> None:
         """A link, a pipe; devices are left out."""
@@ -175,7 +168,12 @@ class Unpacker:
                 self.report.skipped[f"attributes {name.partition('.')[0]}.*"] += 1
                 continue
             data = value.encode("utf-8", "surrogateescape")
-            os.setxattr(self._tree.path(parts), name, data, follow_symlinks=False)
+            try:
+                os.setxattr(self._tree.path(parts), name, data, follow_symlinks=False)
+            except OSError as error:  # ENOSPC is of the inode, not of the disk
+                if error.errno not in _NO_ATTRIBUTE:
+                    raise
+                self.report.skipped["attributes that are too large here"] += 1
 
     def _count_rights(self, entry: tarfile.TarInfo) -> None:
         if entry.mode & 0o6000 and not (entry.isdir() and not entry.mode & 0o4000):
@@ -183,19 +181,27 @@ class Unpacker:
 
     def _remove(self, parts: Parts) -> None:
         self._tree.remove(parts)
-        for folder in [f for f in self._folders if f[: len(parts)] == parts]:
-            del self._folders[folder]
 
     def finish(self) -> Report:
         """Modes and times of the folders, the deepest first."""
         for parts in sorted(self._folders, key=len, reverse=True):
-            mode, time_ns = self._folders[parts]
+            mode, time_ns, inode = self._folders[parts]
+            if not self._is_still(parts, inode):
+                continue
             path = self._tree.path(parts)
             os.chmod(path, mode)
             os.utime(path, ns=(time_ns, time_ns))
         self._tree.close()
         self.report.implicit = sorted(self._implicit)
         return self.report
+
+    def _is_still(self, parts: Parts, inode: int) -> bool:
+        """Whether a name is the folder that it was: what replaces one is not looked up among all of them."""
+        try:
+            found = os.stat(self._tree.root) if not parts else self._tree.find(parts)
+        except BadName:
+            return False
+        return found is not None and stat.S_ISDIR(found.st_mode) and found.st_ino == inode
 
 
 def unpack(stream: Forward, root: int, *, entries: int = ENTRIES_LIMIT, tick: Callable[[int], Any] = int) -> Report:
@@ -205,7 +211,7 @@ def unpack(stream: Forward, root: int, *, entries: int = ENTRIES_LIMIT, tick: Ca
         with tarfile.open(fileobj=stream, mode="r:", errorlevel=2) as archive:  # type: ignore[call-overload]  # it reads and seeks forward
             while (entry := archive.next()) is not None:
                 archive.members.clear()  # it would keep every entry of a long archive
-                unpacker.add(entry, stream, archive)
+                unpacker.add(entry, stream)
                 if unpacker.report.entries % _EVERY == 0:
                     tick(stream.tell())
     except tarfile.TarError as error:
@@ -214,15 +220,26 @@ def unpack(stream: Forward, root: int, *, entries: int = ENTRIES_LIMIT, tick: Ca
     return unpacker.finish()
 
 
-def _fill(fd: int, entry: tarfile.TarInfo, content: Forward) -> None:
-    content.seek(entry.offset_data)
-    left = entry.size
+def _fill(fd: int, size: int, content: Forward) -> int:
+    left = size
     while left:
         block = content.read(min(left, BLOCK))
         if not block:
             raise BadBlob("the layer ends in the middle of a file")
         _write(fd, block)
         left -= len(block)
+    return size
+
+
+def _fill_sparse(fd: int, entry: tarfile.TarInfo, content: Forward) -> int:
+    """The pieces that are there; holes are not walked, for they can be as large as numbers get."""
+    filled = 0
+    pieces: list[tuple[int, int]] = getattr(entry, "sparse")  # noqa: B009 - the type stubs have it wrong
+    for offset, size in pieces:
+        os.lseek(fd, offset, os.SEEK_SET)
+        filled += _fill(fd, max(size, 0), content)
+    os.ftruncate(fd, entry.size)
+    return filled
 
 
 def _write(fd: int, block: bytes) -> None:

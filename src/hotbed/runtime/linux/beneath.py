@@ -14,7 +14,7 @@ import struct
 from collections import OrderedDict
 from collections.abc import Callable
 
-from hotbed.guest import kernel
+from hotbed.guest import kernel, steps
 
 Parts = tuple[str, ...]
 
@@ -23,6 +23,7 @@ _IN_ROOT = 0x10 | 0x02 | 0x01  # RESOLVE_IN_ROOT, _NO_MAGICLINKS, _NO_XDEV (incl
 _FOLDER = os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC
 _PATH_MAX = 4095
 _KEPT = 32
+_AT_A_TIME = 100
 _OPAQUE = "user.overlay.opaque"
 
 
@@ -86,6 +87,7 @@ class Tree:
         raise AssertionError("unreachable")
 
     def _make(self, parts: Parts) -> None:
+        self.folder(parts[: (len(parts) - 1) // _AT_A_TIME * _AT_A_TIME])  # so that depth is not one of recursion
         parent = self.folder(parts[:-1])
         try:
             os.mkdir(parts[-1], 0o755, dir_fd=parent)
@@ -142,24 +144,24 @@ def is_whiteout(found: os.stat_result) -> bool:
 
 
 def empty(folder: int) -> None:
-    """Remove all that is in a folder, however deep, whatever its modes; links are not followed."""
-    pending = [os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=folder)]
-    names: list[str] = []
+    """Remove all that is in a folder, however deep, whatever its modes; links are not followed. Has one folder open."""
+    here = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=folder)
+    above: list[tuple[os.stat_result, str]] = []
     try:
-        while pending:
-            inner = _first_kept(pending[-1])
+        while True:
+            inner = _first_kept(here)
             if inner is not None:
-                os.chmod(inner, 0o700, dir_fd=pending[-1])
-                flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-                pending.append(os.open(inner, flags, dir_fd=pending[-1]))
-                names.append(inner)
+                os.chmod(inner, 0o700, dir_fd=here)
+                above.append((os.fstat(here), inner))
+                here = steps.to(here, inner)
                 continue
-            os.close(pending.pop())
-            if pending:
-                os.rmdir(names.pop(), dir_fd=pending[-1])
+            if not above:
+                return
+            info, name = above.pop()
+            here = steps.up(here, info)
+            os.rmdir(name, dir_fd=here)
     finally:
-        for fd in pending:
-            os.close(fd)
+        os.close(here)
 
 
 def _first_kept(folder: int) -> str | None:

@@ -79,3 +79,21 @@ def test_downloads_go_before_they_fill_the_disk(store: Store) -> None:
 
     assert not list(store.downloads.iterdir())
     hold.close()
+
+
+def test_downloads_are_kept_for_who_is_at_them_and_then_for_a_while(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What somebody fetches right now does not go; what was left behind goes in the end, quota or not."""
+    (store.downloads / "x").mkdir()
+    with store.turns.turn("x", int):
+        collect(store, quota_bytes=0)
+        assert list(store.downloads.iterdir())
+
+    monkeypatch.setattr(stores, "FRESH_S", 3600.0)
+    collect(store, quota_bytes=9 * SIZE)
+    assert list(store.downloads.iterdir())
+
+    monkeypatch.setattr(stores, "FRESH_S", 0.0)
+    collect(store, quota_bytes=9 * SIZE)
+    assert not list(store.downloads.iterdir())

@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import gzip
 import os
+import tarfile
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from hotbed.runtime.images import laying
+from hotbed.runtime.images import laying, unpacking
 from hotbed.runtime.images.laying import Corrupt
 from hotbed.runtime.images.manifests import BadImage, Blob
+from hotbed.runtime.images.streams import TooMuch
 from hotbed.runtime.linux import identity
 from tests.support.images import digest, entry, layer, looks
 
 TAR = layer(entry("d"), entry("d/f", b"text" * 1000))
 
 
-def lay(path: Path, top: Path, **blob: Any) -> Any:
+def lay(path: Path, top: Path, *, most: int = 1 << 20, **blob: Any) -> Any:
     """Lay a blob into a folder that is the user's."""
     top.mkdir()
     ids = identity.mine()
@@ -28,7 +30,7 @@ def lay(path: Path, top: Path, **blob: Any) -> Any:
     fd = os.open(top, os.O_RDONLY | os.O_DIRECTORY)
     try:
         whole = Blob(path=str(path), length=length, **blob)
-        return laying.lay(whole, fd, ids, most=1 << 20, entries=100, tick=lambda _: None)
+        return laying.lay(whole, fd, ids, most=most, entries=100, tick=lambda _: None)
     finally:
         os.close(fd)
 
@@ -47,7 +49,8 @@ def test_bytes_that_are_not_their_digests_are_corrupt(tmp_path: Path) -> None:
     """The blob's, or what it unpacks to."""
     (tmp_path / "b").write_bytes(TAR)
 
-    for number, wrong in enumerate(({"digest": digest(b"")}, {"diff_id": digest(b"")})):
+    wrongs: list[dict[str, Any]] = [{"digest": digest(b"")}, {"diff_id": digest(b"")}]
+    for number, wrong in enumerate(wrongs):
         with pytest.raises(Corrupt):
             lay(tmp_path / "b", tmp_path / f"t{number}", **wrong)
 
@@ -68,8 +71,45 @@ def test_a_layer_that_is_refused_says_why(tmp_path: Path) -> None:
     """In the words of what found it."""
     for name, data in {"climbs": layer(entry("../x", b"")), "big": gzip.compress(bytes(2 << 20))}.items():
         (tmp_path / name).write_bytes(data)
-        with pytest.raises(BadImage, match="leads out|more than"):
+        with pytest.raises((BadImage, TooMuch), match="leads out|more than"):
             lay(tmp_path / name, tmp_path / f"{name}.d")
+
+
+def test_a_header_takes_no_memory_that_it_only_claims(tmp_path: Path) -> None:
+    """Names and attributes are told in headers as long as they say, which may be gigabytes."""
+    header = tarfile.TarInfo("x")
+    header.type, header.size = tarfile.XHDTYPE, 6 << 30
+    (tmp_path / "b").write_bytes(header.tobuf(tarfile.GNU_FORMAT))
+    os.truncate(tmp_path / "b", 7 << 30)
+
+    with pytest.raises(BadImage, match="header of 6144 MiB"):
+        lay(tmp_path / "b", tmp_path / "t")
+
+
+def test_who_unpacks_has_little_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever takes more ends the layer, not the machine."""
+    (tmp_path / "b").write_bytes(TAR)
+
+    for take, match in ((lambda *_, **__: bytearray(2 << 30), "1024 MiB"), (deep, "RecursionError")):
+        monkeypatch.setattr(unpacking, "unpack", take)
+        with pytest.raises(BadImage, match=match):
+            lay(tmp_path / "b", tmp_path / f"t{match[:4]}")
+
+
+def deep(*_: Any, **__: Any) -> None:
+    """Without end."""
+    deep()
+
+
+def test_a_layer_larger_than_its_memory_is_unpacked_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Content goes by in blocks, whether it is compressed or not."""
+    monkeypatch.setattr(laying, "MEMORY_LIMIT", 16 << 20)
+    tar = layer(entry("f", bytes(64 << 20)))
+    (tmp_path / "b").write_bytes(gzip.compress(tar, 1))
+
+    assert lay(tmp_path / "b", tmp_path / "t", most=1 << 30, diff_id=digest(tar))["size"] == 64 << 20
 
 
 def test_a_folder_is_packed_on_the_way(tmp_path: Path) -> None:

@@ -11,6 +11,8 @@ import stat
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from hotbed.errors import NotFound
 from hotbed.runtime.images import mason
 from hotbed.runtime.images.record import ImageRecord
@@ -22,8 +24,8 @@ from tests.unit.runtime.images.test_saved import frame
 BASE = layer(entry("etc", mode=0o700), entry("etc/a", b"1"), entry("bin"))
 
 
-def ask(home: Path, *fds: int, **job: Any) -> dict[str, Any]:
-    """One job's answer, from a fork as the launcher makes them."""
+def ask(home: Path, *fds: int, told: list[Any] | None = None, **job: Any) -> dict[str, Any]:
+    """One job's answer, from a fork as the launcher makes them. Progress is put into `told`."""
     ids = identity.mine()
     plain = {"op": "import", "store": str(home), "ids": {"uid": ids.uid, "gid": ids.gid, "count": ids.count}, **job}
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -39,6 +41,8 @@ def ask(home: Path, *fds: int, **job: Any) -> dict[str, Any]:
             answer: dict[str, Any] = json.loads(ours.recv(1 << 20))
             if answer["op"] != "progress":
                 return answer
+            if told is not None:
+                told.append(answer)
 
 
 def built(home: Path, source: str) -> ImageRecord:
@@ -102,6 +106,35 @@ def test_failures_are_told_by_their_code(tmp_path: Path) -> None:
     assert ask(tmp_path / "s", source="no such thing")["code"] == "invalid_request"
     assert mason.failure(OSError(errno.ENOSPC, "full"))["code"] == "no_space"
     assert mason.failure(NotFound("x"))["code"] == "not_found"
+
+
+def test_an_image_takes_no_more_than_its_share_nor_the_last_of_the_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All its layers together. A full disk may pass, so it is another failure."""
+    Layout(tmp_path / "l").add([BASE, layer(entry("a", bytes(9000))), layer(entry("b", bytes(9000)))])
+    source = f"oci:{tmp_path}/l"
+
+    answer = ask(tmp_path / "s", source=source, bytes=20_480 + 9000)
+    assert (answer["code"], "images_mib" in answer["hint"]) == ("bad_image", True), answer
+    assert ask(tmp_path / "t", source=source, bytes=20_480 + 18_000)["op"] == "done"
+    assert ask(tmp_path / "t", source=source, bytes=5)["op"] == "done", "it is here already"
+
+    monkeypatch.setattr(Store, "room", lambda store: 20_000)
+    assert ask(tmp_path / "u", source=source)["code"] == "no_space"
+    assert not os.listdir(tmp_path / "u/partial")
+
+
+def test_progress_never_goes_back(tmp_path: Path) -> None:
+    """From one layer to the next."""
+    layers = [layer(*(entry(f"{name}{n}", b"x" * 600) for n in range(300))) for name in "ab"]
+    Layout(tmp_path / "l").add(layers)
+    told: list[Any] = []
+
+    ask(tmp_path / "s", source=f"oci:{tmp_path}/l", entries=2000, told=told)
+
+    ats = [(about["layer"], about["at"]) for about in told if about.get("step") == "unpacking"]
+    assert ats and ats == sorted(ats) and [at for _, at in ats] == sorted(at for _, at in ats)
 
 
 def test_a_saved_layer_makes_another_image(tmp_path: Path) -> None:

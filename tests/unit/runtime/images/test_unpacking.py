@@ -124,6 +124,50 @@ def test_a_hard_link_reaches_no_file_outside(tmp_path: Path) -> None:
             unpacked(tmp_path / "t", link("out", str(tmp_path)), hard("x", target))
 
 
+def test_a_folder_that_was_replaced_leaves_its_mode_to_nobody(tmp_path: Path) -> None:
+    """Modes of folders come last, when another thing may have the name: a file, or a link out of the tree."""
+    (tmp_path / "host").mkdir(mode=0o700)
+
+    unpacked(
+        tmp_path / "t",
+        *(entry("a", mode=0o777), entry("a/b", mode=0o777), entry("a", b"", mode=0o600)),
+        *(entry("d", mode=0o777), link("d", str(tmp_path / "host"))),
+        *(entry("x/y", mode=0o777), entry("x", b""), entry("x"), link("x/y", str(tmp_path / "host"))),
+    )
+
+    assert stat.S_IMODE((tmp_path / "host").stat().st_mode) == 0o700
+    assert stat.S_IMODE((tmp_path / "t/a").stat().st_mode) == 0o600
+
+
+def sparse(name: str, size: int, pieces: dict[int, bytes]) -> tuple[tarfile.TarInfo, bytes]:
+    """A file with holes, as GNU tar writes it (its format 1.0)."""
+    numbers = [len(pieces), *(number for at, data in pieces.items() for number in (at, len(data)))]
+    table = "".join(f"{number}\n" for number in numbers).encode()
+    content = table.ljust(-(-len(table) // 512) * 512, b"\0") + b"".join(pieces.values())
+    about = {"major": "1", "minor": "0", "name": name, "realsize": str(size)}
+    return entry(name, content, pax_headers={f"GNU.sparse.{key}": value for key, value in about.items()})
+
+
+def test_holes_cost_nothing_however_large(tmp_path: Path) -> None:
+    """A terabyte of nothing around two pieces."""
+    size = 1 << 40
+    report = unpacked(tmp_path / "t", sparse("f", size, {0: b"first", size - 4: b"last"}), entry("g", b"after"))
+
+    found = (tmp_path / "t/f").stat()
+    assert (found.st_size, found.st_blocks * 512 < 1 << 20, report.size) == (size, True, 14)
+    with open(tmp_path / "t/f", "rb") as file:
+        assert file.read(6) == b"first\0" and file.seek(size - 4) and file.read() == b"last"
+    assert (tmp_path / "t/g").read_bytes() == b"after"
+
+
+def test_attributes_that_do_not_fit_are_left_out(tmp_path: Path) -> None:
+    """They are no full disk, which would have other images removed."""
+    big = {"SCHILY.xattr.user.big": "x" * 100_000, "SCHILY.xattr.user.small": "y"}
+    report = unpacked(tmp_path / "t", entry("f", b"", pax_headers=big))
+
+    assert report.skipped["attributes that are too large here"] >= 1
+
+
 def test_devices_and_rights_are_left_out_and_counted(tmp_path: Path) -> None:
     """Neither may an image bring."""
     report = unpacked(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -68,6 +69,21 @@ def test_missing_folders_are_made_and_told(tmp_path: Path, root: int) -> None:
     Tree(root, made.append).folder(("a", "b"))
 
     assert (tmp_path / "tree/a/b").is_dir() and made == [("a",), ("a", "b")]
+
+
+def test_depth_costs_neither_recursion_nor_descriptors(tmp_path: Path, root: int) -> None:
+    """As deep as a name can be, made at once and removed."""
+    tree, soft = Tree(root), resource.getrlimit(resource.RLIMIT_NOFILE)
+    tree.folder(("d",) * 1500)
+    tree.close()
+
+    resource.setrlimit(resource.RLIMIT_NOFILE, (len(os.listdir("/proc/self/fd")) + 64, soft[1]))
+    try:
+        beneath.empty(root)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, soft)
+
+    assert os.listdir(tmp_path / "tree") == []
 
 
 def test_a_file_is_no_folder(tmp_path: Path, root: int) -> None:
