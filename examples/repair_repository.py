@@ -1,4 +1,7 @@
-"""A multi-turn environment: agents look around in a repository, repair it and submit. Here the agents are lists."""
+"""A multi-turn environment: agents look around in a repository, repair it and submit. Here the agents are lists.
+
+One repairs, one submits what was there, one writes down an answer instead of computing it.
+"""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
 """A search over a stateful game: each node is a copy of a running environment, made from its parent by a fork.
 
 The game is a mountain to climb blindfold: eight turns, and only the last height counts. The environment keeps its
-state where a real one would, in Python objects and in a file, and offers no `undo`. The search is a beam: from each of
-the best states it knows, it plays every move in a copy, and keeps the best copies.
+state where a real one would, in Python objects and in a file, and offers no `undo`. The search is a beam: each of the
+best states it knows is restored, forked into as many workers as there are moves, played on, and the best of what came
+of it kept as snapshots.
 
     python examples/tree_search.py
 """
@@ -50,13 +51,14 @@ BEAM = 3
 
 
 def search(pool: RLPool, moves: list[str], turns: int) -> tuple[float, list[str]]:
-    """The best height found, and the way there."""
+    """The best final height found, and the way there."""
+    others = range(1, len(moves))
     beam: list[tuple[float, list[str], Snapshot]] = [(0.0, [], pool.snapshot(0))]
-    best: tuple[float, list[str]] = (float("-inf"), [])
     for _ in range(turns):
         grown: list[tuple[float, list[str], Snapshot]] = []
         for _, _, parent in beam:
-            pool.restore(parent, range(len(moves)))
+            pool.restore(parent, 0)
+            pool.fork(0, others)
             parent.free()
             results, heights, _, _ = pool.step(moves)
             for worker, (result, height) in enumerate(zip(results, heights, strict=True)):
@@ -65,10 +67,10 @@ def search(pool: RLPool, moves: list[str], turns: int) -> tuple[float, list[str]
         for _, _, spare in grown[BEAM:]:
             spare.free()
         beam = grown[:BEAM]
-        best = max(best, beam[0][:2])
     for _, _, leaf in beam:
         leaf.free()
-    return best
+    height, path, _ = beam[0]
+    return height, path
 
 
 def main() -> None:

@@ -1,7 +1,8 @@
 """A small repository with a bug; the agent looks around, edits, and runs the tests, one command a turn.
 
 An action is {"command": text} or {"submit": true}. The reward comes with the submission: the share of the other tests
-that pass, less a little for each turn. Nothing here is sealed: an agent that reads /env/env.py knows those tests.
+that pass, less a little for each turn. What those tests put into the inventory is drawn with the seed, so that naming
+the expected answer does not help. Nothing here is sealed, though: they run beside what the agent wrote.
 """
 
 import random
@@ -38,28 +39,35 @@ def test_add():
     assert box.items == {"nut": 2}
 """,
 }
-OTHERS = """from inventory import Inventory
+OTHERS = """import sys
+from inventory import Inventory
 
+kept, sold = sys.argv[1:]
 box = Inventory()
-box.add("nut", 2)
-box.add("bolt")
-box.remove("bolt")
-checks = [box.names() == ["nut"], "bolt" not in box.names(), box.items["nut"] == 2]
+box.add(kept, 2)
+box.add(sold)
+box.remove(sold)
+checks = [box.names() == [kept], box.items[kept] == 2]
+box.add(sold, 3)
+checks.append(box.names() == sorted([kept, sold]))
 try:
-    box.remove("nut", 3)
+    box.remove(kept, 3)
     checks.append(False)
 except KeyError:
     checks.append(True)
 print(sum(checks) / len(checks))
 """
 
+WARES = ["washer", "screw", "hinge", "spring", "bracket", "dowel"]
+
 turn = 0
+wares = WARES[:2]
 
 
 def reset(seed):
-    """A fresh checkout. The seed chooses how the task is put."""
-    global turn
-    turn = 0
+    """A fresh checkout. The seed chooses how the task is put, and what is tested with."""
+    global turn, wares
+    turn, wares = 0, random.sample(WARES, 2)
     run(["rm", "-rf", str(REPOSITORY)], Path("/"))
     REPOSITORY.mkdir()
     for name, text in FILES.items():
@@ -81,7 +89,7 @@ def step(action):
 
 def other_tests():
     """The share that passes, judged in a process of its own."""
-    code, output = run([sys.executable, "-c", OTHERS], REPOSITORY)
+    code, output = run([sys.executable, "-c", OTHERS, *wares], REPOSITORY)
     try:
         return float(output.split()[-1]) if code == 0 else 0.0
     except (IndexError, ValueError):

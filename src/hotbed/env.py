@@ -8,14 +8,17 @@
     serve(reset=reset, step=step)
 
 In a worker `serve` is the environment server's own, which takes the functions and returns. This module is what the
-import finds everywhere else: run as a script, env.py then plays one episode in the terminal; imported by another
-module, it just hands out its functions. Standard library only, Python 3.8 or newer: sandboxes see a copy.
+import finds everywhere else: run as a script, env.py then plays one episode in the terminal, in a process that sees
+/env and /workspace if its text names them; imported by another module, it just hands out its functions. Standard
+library only, Python 3.8 or newer: sandboxes see a copy.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
+import re
 import sys
 import traceback
 from collections.abc import Callable
@@ -25,6 +28,7 @@ from hotbed.guest.environments.environment import Environment
 
 __all__ = ["serve"]
 
+_PLACES = re.compile(rb"(?<![\w./])/(?:env|workspace)\b")
 _NO_SUCH_PLACE = "hint: /env and /workspace exist in workers only; `hotbed env check DIR` runs this in one\n"
 
 
@@ -35,8 +39,24 @@ def serve(reset: Callable[..., Any], step: Callable[[Any], Any], close: Callable
     values. `close()` is called, if given, when the pool closes.
     """
     environment = Environment(reset, step, close)
-    if sys._getframe(1).f_globals.get("__name__") == "__main__":
-        sys.exit(DebugLoop(environment, sys.stdin, sys.stdout).run(sys.argv[1:]))
+    caller = sys._getframe(1).f_globals
+    if caller.get("__name__") == "__main__":
+        loop = DebugLoop(environment, sys.stdin, sys.stdout)
+        sys.exit(_run_in_view(str(caller.get("__file__", "")), lambda: loop.run(sys.argv[1:])))
+
+
+def _run_in_view(script: str, play: Callable[[], int]) -> int:
+    """Where env.py names a worker's places and this machine has none, it is shown some."""
+    try:
+        with open(script, "rb") as file:
+            names_places = _PLACES.search(file.read()) is not None
+    except OSError:  # typed in, or run from a pipe
+        names_places = False
+    if not names_places or os.path.isdir("/env") or not sys.platform.startswith("linux"):
+        return play()
+    from hotbed.guest.environments import local_view
+
+    return local_view.run(os.path.dirname(os.path.abspath(script)), play)
 
 
 class DebugLoop:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from tests.e2e.published_pool import CANDIDATE, ENV_DIR, write_files
 
 ENV = """
 from {module} import serve
@@ -51,12 +54,29 @@ def test_what_is_no_json_is_asked_for_again(tmp_path: Path) -> None:
 
 def test_an_exception_is_shown_as_python_shows_it(tmp_path: Path) -> None:
     """With a hint where the reason is that this is no worker."""
-    text = "from hotbed.env import serve\nserve(lambda seed: open('/env/TASK.md').read(), id)"
+    text = "from hotbed.env import serve\nserve(lambda seed: open('/e' + 'nv/TASK.md').read(), id)"
     played = play(tmp_path, text, "")
 
     assert played.returncode == 1
     assert "FileNotFoundError" in played.stderr
     assert "hint: /env and /workspace exist in workers only" in played.stderr
+
+
+def test_the_published_environment_plays_where_there_is_no_worker(tmp_path: Path) -> None:
+    """It reads /env and writes /workspace, which the script is shown; nothing of it is left."""
+    write_files(tmp_path, ENV_DIR)
+    argv = [sys.executable, str(tmp_path / "my_env" / "env.py")]
+    played = subprocess.run(argv, input=json.dumps({"code": CANDIDATE}), capture_output=True, text=True, cwd=tmp_path)
+
+    assert (played.returncode, played.stderr) == (0, "")
+    assert played.stdout.startswith('task: {"task": "Write add(a, b).')
+    assert "reward: 1.0" in played.stdout
+    assert sorted(path.name for path in (tmp_path / "my_env").rglob("*")) == [
+        "TASK.md",
+        "env.py",
+        "test_add.py",
+        "tests",
+    ]
 
 
 def test_an_imported_env_just_hands_out_its_functions(tmp_path: Path) -> None:

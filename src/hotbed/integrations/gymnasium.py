@@ -8,6 +8,8 @@ be nested lists or numpy arrays and are put into the spaces' types; infos are ba
 pool's `autoreset` is gymnasium's mode: "next_step", "same_step" or "disabled", the last with
 `options={"reset_mask": ...}`.
 
+Masks are refused with `AssertionError`, as gymnasium refuses them. `np_random_seed` is the seeds of the episodes.
+
 A worker that failed is a truncated episode with reward 0.0, its last observation again, and `infos["failure"]` saying
 why. Nothing that crosses a process boundary is as fast as `SyncVectorEnv` for environments that do nothing.
 """
@@ -76,6 +78,11 @@ class VectorEnv(GymnasiumVectorEnv[Any, Any, Any]):
             infos = self._add_info(infos, _info_of(details[index]), int(index))
         return self._observations(), infos
 
+    @property
+    def np_random_seed(self) -> tuple[int, ...]:  # type: ignore[override]  # a tuple, as gymnasium's own two have it
+        """The seed of each environment's episode."""
+        return tuple(detail["seed"] for detail in self.pool.details)
+
     def step(self, actions: Any) -> Stepped:
         """One action for each environment."""
         return self._stepped(self.pool.step(self._split(actions)))
@@ -142,9 +149,9 @@ class VectorEnv(GymnasiumVectorEnv[Any, Any, Any]):
         if mask is None:
             return np.ones(self.num_envs, dtype=np.bool_)
         if not isinstance(mask, np.ndarray) or mask.dtype != np.bool_:
-            raise TypeError(f"options['reset_mask'] must be a numpy array of dtype bool, not {type(mask).__name__}")
+            raise AssertionError(f"options['reset_mask'] must be a numpy array of dtype bool, not {mask!r:.60}")
         if mask.shape != (self.num_envs,) or not mask.any():
-            raise ValueError(f"options['reset_mask'] must have shape ({self.num_envs},) and at least one True")
+            raise AssertionError(f"options['reset_mask'] must have shape ({self.num_envs},) and at least one True")
         return mask
 
 
@@ -161,7 +168,25 @@ def _in_space(space: spaces.Space[Any], value: Any) -> Any:
         return tuple(_in_space(inner, item) for inner, item in zip(space.spaces, value, strict=True))
     if isinstance(space, (spaces.Box, spaces.MultiBinary, spaces.MultiDiscrete)):
         return np.asarray(value, dtype=space.dtype).reshape(space.shape)
+    if isinstance(space, spaces.OneOf):
+        return np.int64(value[0]), _in_space(space.spaces[int(value[0])], value[1])
+    if isinstance(space, spaces.Sequence) and not space.stack:
+        return tuple(_in_space(space.feature_space, item) for item in value)
+    if isinstance(space, spaces.Graph):
+        return _graph(space, *value)
     return space.dtype.type(value) if isinstance(space, spaces.Discrete) and space.dtype is not None else value
+
+
+def _graph(space: spaces.Graph, nodes: Any, edges: Any, links: Any) -> spaces.GraphInstance:
+    return spaces.GraphInstance(
+        _rows(space.node_space, nodes),
+        None if edges is None or space.edge_space is None else _rows(space.edge_space, edges),
+        None if links is None else np.asarray(links, dtype=np.int32).reshape(-1, 2),
+    )
+
+
+def _rows(space: spaces.Box | spaces.Discrete, values: Any) -> NDArray[Any]:
+    return np.asarray(values, dtype=space.dtype).reshape(-1, *(space.shape or ()))
 
 
 def _info_of(detail: dict[str, Any]) -> dict[str, Any]:

@@ -39,6 +39,10 @@ from hotbed.wire.pools import CreatePool, PoolCreated
 
 KEPT_WARM = 8
 REMEMBERED = 1024
+BOLTZ_LOAD_HINT = (
+    "boltz mode loads env.py once, in the process that episodes are forked from: there it may not end the process, "
+    "start threads or wait; `hotbed env check DIR` or mode='default' shows what it does by itself"
+)
 
 log = logging.getLogger(__name__)
 
@@ -151,7 +155,9 @@ class Pools:
         try:
             return await self._backend.template(derive(env))
         except TemplateFailed as error:
-            if request.mode == "boltz" or not env.modules:
+            if request.mode == "boltz":
+                raise TemplateFailed(f"env.py could not be loaded: {error.message}", hint=BOLTZ_LOAD_HINT) from None
+            if not env.modules:
                 raise
             log.warning("event=preload_failed template=%s message=%r", base.name, error.message)
             return await self._backend.template(derive(env.without_modules()))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -24,7 +25,10 @@ def masked(mask: Iterable[Any] | None, n: int) -> list[int]:
     """The workers of a mask; all without one."""
     if mask is None:
         return list(range(n))
-    chosen = [bool(one) for one in mask]
+    try:
+        chosen = [bool(one) for one in mask]
+    except (TypeError, ValueError):
+        raise InvalidRequest(f"the mask is a list of {n} truth values, not {mask!r:.60}") from None
     if len(chosen) != n:
         raise InvalidRequest(f"the mask has {len(chosen)} entries for {n} workers")
     return [index for index, one in enumerate(chosen) if one]
@@ -34,7 +38,10 @@ def named(workers: Sequence[int] | None, n: int) -> list[int]:
     """The workers of a list; all without one."""
     if workers is None:
         return list(range(n))
-    given = [int(worker) for worker in workers]
+    try:
+        given = [operator.index(worker) for worker in workers]
+    except TypeError:
+        raise InvalidRequest(f"workers are a list of numbers from 0 to {n - 1}, not {workers!r:.60}") from None
     if len(set(given)) != len(given) or any(not 0 <= worker < n for worker in given):
         raise InvalidRequest(f"workers are different numbers from 0 to {n - 1}, not {brief(given)}")
     return given

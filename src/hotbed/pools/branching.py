@@ -138,7 +138,7 @@ class BranchingPool(VectorPool):
         """
         with self._lock:
             seat = self._branchable(i)
-            return Snapshot(self._branches.snapshot(i, skip=skip, verify=verify), seat, self._branches)
+            return Snapshot(self._branches.snapshot(seat.index, skip=skip, verify=verify), seat, self._branches)
 
     def restore(
         self, snapshot: Snapshot, i: int | Sequence[int], *, seed: int | None = None, verify: bool = False
@@ -150,7 +150,7 @@ class BranchingPool(VectorPool):
         """
         with self._lock:
             self._check_open()
-            chosen = named([i] if isinstance(i, int) else i, self.n)
+            chosen = named(i if isinstance(i, Sequence) else [i], self.n)
             self._check_free(chosen)
             done = self._branches.restore(snapshot.id, chosen, verify=verify)
             self._adopt(chosen, snapshot._episode, done, None if seed is None else dict.fromkeys(chosen, seed))
@@ -172,21 +172,20 @@ class BranchingPool(VectorPool):
         """
         with self._lock:
             seat = self._branchable(i)
-            chosen = self._targets(i, targets, n)
+            chosen = self._targets(seat.index, targets, n)
             fresh = self._fork_seeds(seat, chosen, seeds)
             episode = _episode_of(seat)
-            self._adopt(chosen, episode, self._branches.fork(i, chosen, skip=skip, verify=verify), fresh)
+            self._adopt(chosen, episode, self._branches.fork(seat.index, chosen, skip=skip, verify=verify), fresh)
             return chosen
 
     # --- the work ---
 
     def _branchable(self, i: int) -> Seat:
         self._check_open()
-        named([i], self.n)
-        self._check_free([i])
-        seat = self._seats[i]
+        seat = self._seats[named([i], self.n)[0]]
+        self._check_free([seat.index])
         if seat.lane is not Lane.USED or seat.phase not in (Phase.RUNNING, Phase.DONE):
-            raise NotReset(f"worker {i} has no episode to copy", hint="reset it first")
+            raise NotReset(f"worker {seat.index} has no episode to copy", hint="reset it first")
         return seat
 
     def _targets(self, i: int, targets: Sequence[int] | None, n: int | None) -> list[int]:

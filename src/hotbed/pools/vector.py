@@ -147,8 +147,7 @@ class VectorPool:
         """What a worker's env.py has printed, head and tail."""
         with self._lock:
             self._check_open()
-            named([worker], self.n)
-            return self._control.output(worker)
+            return self._control.output(named([worker], self.n)[0])
 
     def close(self) -> None:
         """End every worker. Idempotent."""

@@ -77,6 +77,9 @@ class RLPool(BranchingPool):
         super().__init__(options, control, seed=base, slots=made.slots, lanes=lanes)
         self.id, self.mode, self.slots, self.isolation = made.id, mode, made.slots, made.isolation
 
+    def __repr__(self) -> str:
+        return f"<RLPool {self.id} of {self.n} workers, mode={self.mode!r}>"
+
 
 def _check_combination(mode: str, slots: int | None) -> None:
     if slots is not None and mode != "boltz":

@@ -246,6 +246,8 @@ def _failure(error: BaseException) -> Dict[str, Any]:
 
 def _traceback_tail(error: BaseException) -> str:
     """The end of the traceback as the author should read it: without this package's frames."""
+    if isinstance(error, BadEnvironment):
+        return str(error)
     try:
         report = traceback.TracebackException.from_exception(error)
         frames = [frame for frame in report.stack if not frame.filename.startswith(_HERE)]
