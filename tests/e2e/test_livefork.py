@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import random
 import tempfile
@@ -19,7 +20,9 @@ from tests.support.forkable import Environment, Forkable, run_with, write_env
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
 CHAIN = 100
-TREE = 120
+VERIFIED_EVERY = 10
+DEPTH = 6
+AT_ONCE = 4
 
 
 @pytest.fixture(scope="module")
@@ -169,7 +172,7 @@ def test_a_long_chain_of_copies_of_copies() -> None:
         sequence = random.Random(5)
         for generation in range(1, CHAIN + 1):
             assert await current.step() == [generation, sequence.random(), generation]
-            copy = await forkable.copy(current)
+            copy = await forkable.copy(current, verify=generation % VERIFIED_EVERY == 0)
             await current.kill()
             current = copy
         assert await current.run("R = len(open('/workspace/log').readlines())") == CHAIN
@@ -183,27 +186,33 @@ def test_a_long_chain_of_copies_of_copies() -> None:
     run_with(chain)
 
 
-def test_a_tree_of_living_copies() -> None:
-    """Three of each, every node alive; then the inner ones are killed and each leaf's log is exact."""
+def test_a_tree_of_a_thousand_copies() -> None:
+    """Three of each, branches side by side; who has children is killed, and each leaf is exact in memory and files."""
+    exact = random.Random(9)
+    expected = [exact.random() for _ in range(DEPTH + 1)]
+    made = 1
+
+    async def grow(forkable: Forkable, node: Environment, depth: int, turns: asyncio.Semaphore) -> None:
+        nonlocal made
+        assert await node.step() == [depth + 1, expected[depth], depth + 1]
+        if depth == DEPTH:
+            assert await node.run("R = state.log") == expected
+            assert await node.run("R = [float(line) for line in open('/workspace/log')]") == expected
+            return await node.kill()
+        async with turns:
+            snapshot = await forkable.snapshot(node, verify=False)
+            await node.kill()
+            children = [await forkable.restore(snapshot, verify=False) for _ in range(3)]
+            await forkable.livefork.release(snapshot)
+        made += len(children)
+        await asyncio.gather(*(grow(forkable, child, depth + 1, turns) for child in children))
 
     async def tree(forkable: Forkable) -> None:
         root = await forkable.environment()
         await root.reset(seed=9)
-        nodes: list[Environment] = [root]
-        depths = [0]
-        for index in range(TREE // 3):
-            await nodes[index].step()
-            snapshot = await forkable.snapshot(nodes[index], verify=False)
-            nodes += [await forkable.restore(snapshot, verify=False) for _ in range(3)]
-            depths += [depths[index] + 1] * 3
-            await forkable.livefork.release(snapshot)
-        for inner in nodes[: TREE // 3]:
-            await inner.kill()
-        exact = random.Random(9)
-        expected = [exact.random() for _ in range(max(depths) + 1)]
-        for node, depth in list(zip(nodes, depths, strict=True))[TREE // 3 :]:
-            assert await node.step() == [depth + 1, expected[depth], depth + 1]
-            assert await node.run("R = state.log") == expected[: depth + 1]
-            assert await node.run("R = len(open('/workspace/log').readlines())") == depth + 1
+        await grow(forkable, root, 0, asyncio.Semaphore(AT_ONCE))
+        assert len(forkable.livefork) == 0
 
     run_with(tree)
+
+    assert made == sum(3**depth for depth in range(DEPTH + 1)) > 1000

@@ -139,11 +139,11 @@ class Forkable:
         self._socks.append(vessel.lane)
         return Environment(box, vessel.program, vessel.lane)
 
-    async def copy(self, original: Environment) -> Environment:
+    async def copy(self, original: Environment, *, verify: bool = True) -> Environment:
         """A verified copy."""
-        snapshot = await self.snapshot(original)
+        snapshot = await self.snapshot(original, verify=verify)
         try:
-            return await self.restore(snapshot)
+            return await self.restore(snapshot, verify=verify)
         finally:
             await self.livefork.release(snapshot)
 
