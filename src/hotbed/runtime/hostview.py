@@ -207,7 +207,9 @@ def guest_package() -> Bind:
 def as_plan(view: HostView, env: Mapping[str, str]) -> dict[str, Any]:
     """The view as the plain data that the launcher is sent."""
     lib = guest_package()
+    own = {"library_path": view.interpreter.library_path} if view.interpreter.library_path else {}
     return {
+        **own,
         "executable": view.interpreter.executable,
         "env": {**view.env(), **env},
         "trees": [[bind.source, bind.target] for bind in view.trees],

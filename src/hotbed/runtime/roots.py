@@ -8,12 +8,15 @@ process, whose pid namespace its proc must belong to. Files are copied only if e
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import stat
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from hotbed.guest.template import isolate, layers
+from hotbed.runtime import loadercache
 from hotbed.runtime.linux import mounts
 from hotbed.runtime.linux.identity import Ids
 
@@ -38,6 +41,7 @@ _PLAIN_DIRS = (
     "var/cache",
 )
 OVER = "/.hotbed/o"
+_LIBRARY = re.compile(r"lib.+\.so(\.[0-9.]+)?")
 _COPY_LIMIT = 4 << 20
 _MACHINE_ID = "686f74626564" + "0" * 20
 ETC_TEXTS = {
@@ -58,6 +62,9 @@ def assemble(plan: dict[str, Any], root: str, owner: Ids | None) -> None:
     assemble_host(plan, root)
     show_over(plan, root)
     _skeleton(plan, root + isolate.SKELETON)
+    path = plan["env"].get("LD_LIBRARY_PATH")
+    if path and path == plan.get("library_path") and _find_by_cache(path, root, plan.get("over", ())):
+        del plan["env"]["LD_LIBRARY_PATH"]
     if owner is not None:
         give_to(root + isolate.SKELETON, owner)
 
@@ -76,6 +83,24 @@ def assemble_host(plan: dict[str, Any], root: str) -> None:
         show(root, source, target)
     _name_the_interpreter(root, plan["executable"])
     devices(root + "/dev")
+
+
+def _find_by_cache(path: str, root: str, over: Sequence[str]) -> bool:
+    """Let the loader find the libraries of a folder without being told by a variable; whether it will."""
+    etc = root + isolate.SKELETON + "/etc"
+    try:
+        names = sorted(name for name in os.listdir(root + path) if _LIBRARY.fullmatch(name))
+        cache = loadercache.with_libraries(
+            Path(etc, "ld.so.cache").read_bytes(), {name: f"{path}/{name}" for name in names}
+        )
+    except FileNotFoundError:
+        return False
+    if cache is None or any(os.path.lexists(f"{layer}/etc/ld.so.cache") for layer in over):
+        return False
+    Path(etc, "ld.so.cache").write_bytes(cache)
+    os.makedirs(etc + "/ld.so.conf.d", exist_ok=True)
+    Path(etc, "ld.so.conf.d", "hotbed.conf").write_text(path + "\n")  # for who makes the cache anew
+    return True
 
 
 def show_over(plan: dict[str, Any], root: str) -> None:

@@ -112,3 +112,30 @@ def test_trees_below_opt_are_attached_with_it() -> None:
     found = roots.attached(plan(trees=[["/usr", "/usr"], ["/x", "/opt/python"], ["/y", "/env"]]))
 
     assert found == ["/usr", "/env", "/opt", "/dev"]
+
+
+def test_interpreters_libraries_are_in_the_loaders_cache_instead_of_a_variable(tmp_path: Path) -> None:
+    """The variable would make every program of a sandbox look there first, in a dozen folders, for each of its own."""
+    (tmp_path / "own/lib").mkdir(parents=True)
+    (tmp_path / "own/lib/libown.so.1").touch()
+    (tmp_path / "root").mkdir()
+    path = "/opt/python/lib"
+
+    def attempt() -> bool:
+        mounts.make_private()
+        made = plan(
+            library_path=path,
+            env={"LD_LIBRARY_PATH": path},
+            trees=[["/usr", "/usr"], [str(tmp_path / "own"), "/opt/python"]],
+            executable="/opt/python/bin/python3",
+        )
+        roots.assemble(made, str(tmp_path / "root"), None)
+        etc = tmp_path / "root" / isolate.SKELETON[1:] / "etc"
+        told = "LD_LIBRARY_PATH" in made["env"]
+        return told != (b"/opt/python/lib/libown.so.1\0" in _cache(etc / "ld.so.cache"))
+
+    assert in_user_namespace(attempt, kernel.CLONE_NEWNS)
+
+
+def _cache(path: Path) -> bytes:
+    return path.read_bytes() if path.exists() else b""
