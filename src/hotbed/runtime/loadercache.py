@@ -1,8 +1,8 @@
 """The loader's cache, /etc/ld.so.cache, with a few more libraries in it.
 
 An interpreter that is not below /usr has its libraries where no loader looks. LD_LIBRARY_PATH would say so, but to
-every program: each would first try a dozen folders there for its own libraries. The cache is one file that a loader opens
-anyway.
+every program: each would first try a dozen folders there for its own libraries. The cache is a file that every loader
+opens anyway.
 
 What is written is the format that glibc has had since 2.32 (sysdeps/generic/dl-cache.h): a header, entries in the
 falling order of their names, strings, and extensions; all positions count from the beginning of the file.
