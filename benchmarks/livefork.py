@@ -1,8 +1,8 @@
 """Copies of running environments, against a bare `os.fork` of a process with the same heap in the same run.
 
-*shared*: the heap is the template's, as modules that env.py imports are, and the environment has touched few of its
-pages. *touched*: the same, with every object of it touched. *own*: env.py has built the heap itself, so every page
-of it has to be copied. Snapshots are taken of an idle environment; a restore goes into a sandbox made for it; a fork
+*shared*: env.py builds the heap and is loaded ahead (`preload=True`), and the environment has touched few of its pages.
+*touched*: the same, with every object of it touched. *own*: each worker has loaded env.py itself, so every page of the
+heap has to be copied. Snapshots are taken of an idle environment; a restore goes into a sandbox made for it; a fork
 goes into a parked one, which is what the first copies of a batch get.
 """
 
@@ -21,7 +21,7 @@ from benchmarks.measure import percentiles
 from benchmarks.rows import Row
 from hotbed.runtime.backends.fork import ForkBackend, ForkSettings
 from hotbed.runtime.base import Limits, TemplateSpec
-from tests.support.forkable import ENV, ITEMS_PER_MIB, Environment, Forkable, write_env
+from tests.support.forkable import ITEMS_PER_MIB, Environment, Forkable, write_env
 
 SIZES_MIB = (10, 50, 200)
 BARS = {"snapshot": 8.0, "restore": 16.7, "fork": 4.0}  # 12, 25 and 6 ms where a bare fork takes 1.5 ms
@@ -100,8 +100,8 @@ async def measure(backend: ForkBackend, env_dir: Path, size_mib: int, count: int
 
 
 def _spec(env_dir: Path, size_mib: int, kind: str) -> TemplateSpec:
-    """Templates with the heap as a module that is imported ahead, and as one that env.py imports."""
-    plan = {"paths": ["/env"], "modules": ["heap"] if kind == "shared" else [], "env": None}
+    """Templates that have loaded env.py, which builds the heap, and that have not."""
+    plan = {"paths": [], "modules": [], "env": "/env/env.py" if kind == "shared" else None}
     return TemplateSpec(
         name=f"heap-{size_mib}-{kind}",
         preload=("json", "random", "subprocess", "hotbed.guest.environments.env_preload"),
@@ -140,9 +140,7 @@ async def _rounds(
 def main(size_mib: int, count: int) -> dict[str, Any]:
     """Measure one size on a backend of its own."""
     with tempfile.TemporaryDirectory(prefix="hotbed-bench-") as name:
-        text = ENV.replace("HEAP = {", "from heap import HEAP  # {")
-        env_dir = write_env(Path(name), text=text)
-        (env_dir / "heap.py").write_text(_HEAP % int(size_mib * ITEMS_PER_MIB))
+        env_dir = write_env(Path(name), heap_mib=size_mib)
         backend = ForkBackend(ForkSettings(spares=0, run_dir=name))
         return asyncio.run(measure(backend, env_dir, size_mib, count))
 

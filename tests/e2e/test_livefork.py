@@ -15,7 +15,7 @@ import pytest
 from hotbed import RLPool, connect
 from hotbed.errors import InvalidRequest, NotFound, SandboxGone, SnapshotUnsupported
 from hotbed.sdk.client import Client
-from tests.support.forkable import Environment, Forkable, run_with, write_env
+from tests.support.forkable import ITEMS_PER_MIB, Environment, Forkable, run_with, write_env
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
@@ -31,7 +31,7 @@ def client() -> Iterator[Client]:
     with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory(prefix="hotbed-") as runtime:
         os.chmod(runtime, 0o700)
         patch.setenv("HOTBED_RUNTIME_DIR", runtime)
-        with connect() as client:
+        with connect(boltz_slots=1) as client:
             yield client
 
 
@@ -101,6 +101,22 @@ def test_a_snapshot_crosses_pools_of_the_same_template(client: Client, env_dir: 
         snapshot.free()
         with pytest.raises(NotFound):
             second.restore(snapshot, 0)
+
+
+def test_what_a_preloaded_environment_built_is_not_copied(client: Client, tmp_path: Path) -> None:
+    """Ten MiB that env.py builds while it is loaded are in a snapshot of it, unless the template has loaded it."""
+    directory, sizes, answers = write_env(tmp_path, heap_mib=10), [], []
+    for preload in (False, True):
+        with RLPool(directory, n=2, preload=preload, client=client) as pool:
+            pool.reset(seed=3)
+            with pool.snapshot(0, verify=True) as snapshot:
+                sizes.append(snapshot.size >> 20)
+                pool.restore(snapshot, 1, verify=True)
+            assert shown(pool, "HEAP[7]['s'] = 'mine'; R = len(HEAP)", 1) == str(10 * ITEMS_PER_MIB)
+            answers.append([shown(pool, "R = HEAP[7]['s']", worker) for worker in range(2)])
+
+    assert answers == [["'77777777'", "'mine'"]] * 2
+    assert sizes[0] >= 10 > 5 > sizes[1]
 
 
 def test_open_files_are_opened_again_where_they_were(client: Client, env_dir: Path) -> None:

@@ -39,9 +39,9 @@ from hotbed.wire.pools import CreatePool, PoolCreated
 
 KEPT_WARM = 8
 REMEMBERED = 1024
-BOLTZ_LOAD_HINT = (
-    "boltz mode loads env.py once, in the process that episodes are forked from: there it may not end the process, "
-    "start threads or wait; `hotbed env check DIR` or mode='default' shows what it does by itself"
+AHEAD_HINT = (
+    "boltz mode and preload=True load env.py once, in the process that workers are forked from: there it may not end "
+    "the process, start threads or wait; `hotbed env check DIR` shows what it does by itself"
 )
 
 log = logging.getLogger(__name__)
@@ -121,6 +121,8 @@ class Pools:
         plans.check_isolation(self.isolation, request.min_isolation)
         base = self._templates.spec(request.template)
         tree = self.env_dirs.tree(request.env_digest)
+        if request.preload:
+            self.slots.check_any()
         slots = self.slots.take(request.slots) if request.mode == "boltz" else None
         try:
             template = await self._template(base, tree, request)
@@ -151,12 +153,13 @@ class Pools:
             packages=packages,
             modules=imports.preloadable(tree, also=also),
         )
-        derive = partial(bundle.derive, base, mode=request.mode, limits=limits_of(base.limits, request.limits))
+        ahead = request.preload or request.mode == "boltz"
+        derive = partial(bundle.derive, base, ahead=ahead, limits=limits_of(base.limits, request.limits))
         try:
             return await self._backend.template(derive(env))
         except TemplateFailed as error:
-            if request.mode == "boltz":
-                raise TemplateFailed(f"env.py could not be loaded: {error.message}", hint=BOLTZ_LOAD_HINT) from None
+            if ahead:
+                raise TemplateFailed(f"env.py could not be loaded: {error.message}", hint=AHEAD_HINT) from None
             if not env.modules:
                 raise
             log.warning("event=preload_failed template=%s message=%r", base.name, error.message)

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from hotbed.errors import AtCapacity, BoltzUnavailable
 
-HINT = "start the node with `hotbed node --boltz-slots K`, or connect(boltz_slots=K); or use mode='default'"
+HINT = (
+    "start the node with `hotbed node --boltz-slots K`, or connect(boltz_slots=K); or use mode='default'"
+)
 
 
 class Slots:
@@ -21,8 +23,7 @@ class Slots:
 
     def take(self, wanted: int | None) -> int:
         """A share for one pool: what it asks for, or all that are free. Raises when there are none to give."""
-        if self.total == 0:
-            raise BoltzUnavailable("this node has no Boltz slots", hint=HINT)
+        self.check_any()
         if wanted is not None and wanted > self.total:
             raise BoltzUnavailable(f"this node has {self.total} Boltz slots, not {wanted}", hint=HINT)
         if self.free < (wanted or 1):
@@ -33,6 +34,11 @@ class Slots:
         share = wanted or self.free
         self.free -= share
         return share
+
+    def check_any(self) -> None:
+        """Raise `BoltzUnavailable` on a node that loads no env.py ahead."""
+        if self.total == 0:
+            raise BoltzUnavailable("this node has no Boltz slots", hint=HINT)
 
     def give_back(self, share: int) -> None:
         """A pool has ended."""

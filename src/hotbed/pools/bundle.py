@@ -1,11 +1,12 @@
 """From a template and an environment directory, the template that its workers are forked from. Pure.
 
-In default mode the derived template has imported what env.py will import, and each worker loads env.py itself. In boltz
-mode it has loaded env.py too, so an episode is a bare fork.
+The derived template has imported what env.py will import, and each worker loads env.py itself. Where it is loaded
+*ahead* (in boltz mode, or when asked for) the template has loaded env.py too, so a worker is a bare fork that shares
+what env.py built.
 
 CAVEAT: whatever a template imports runs with the template's own rights: every capability in its user namespace and none
 outside, before its filter is installed. That is code its author chose for the whole pool, never a candidate's; and
-boltz mode is there only where the node's owner has asked for it.
+env.py is loaded ahead only where the node's owner has given the node Boltz slots.
 """
 
 from __future__ import annotations
@@ -14,7 +15,6 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal
 
 from hotbed.guest.environments import env_preload
 from hotbed.pools import envlib, requirements
@@ -45,7 +45,7 @@ class EnvBundle:
         return replace(self, modules=())
 
 
-def derive(base: TemplateSpec, bundle: EnvBundle, *, mode: Literal["default", "boltz"], limits: Limits) -> TemplateSpec:
+def derive(base: TemplateSpec, bundle: EnvBundle, *, ahead: bool, limits: Limits) -> TemplateSpec:
     """The template of an environment's workers. Equal for equal arguments, so pools share it."""
     mounts = [(str(bundle.tree), ENV_HOME), (str(bundle.envlib), envlib.INSIDE)]
     path = [_PACKAGES_HOME, envlib.INSIDE]
@@ -55,12 +55,12 @@ def derive(base: TemplateSpec, bundle: EnvBundle, *, mode: Literal["default", "b
     plan = {
         "paths": path[2:],
         "modules": list(bundle.modules),
-        "env": ENTRY if mode == "boltz" else None,
+        "env": ENTRY if ahead else None,
     }
     env = {**_ONE_THREAD, **dict(base.env), "PYTHONPATH": ":".join(path), env_preload.VARIABLE: json.dumps(plan)}
     return replace(
         base,
-        name=f"{base.name[:40]}-{'boltz' if mode == 'boltz' else 'env'}-{bundle.digest[:12]}",
+        name=f"{base.name[:40]}-{'loaded' if ahead else 'env'}-{bundle.digest[:12]}",
         preload=(*base.preload, _PRELOAD_MODULE),
         programs=(PROGRAM,),
         env=tuple(sorted(env.items())),

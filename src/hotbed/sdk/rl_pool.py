@@ -30,7 +30,8 @@ class RLPool(BranchingPool):
 
     The directory is sent once, appears read-only at /env, and its env.py hands its functions to `serve`. With
     mode="boltz" the environment is loaded once and each episode is a fork of it, on the node's Boltz slots, of which
-    the pool takes `slots` (all that are free). A node without slots refuses; there is no fallback.
+    the pool takes `slots` (all that are free). A node without slots refuses; there is no fallback. With `preload` the
+    environment is loaded once in default mode too, so what it builds while loading is shared by all workers and copies.
     """
 
     def __init__(
@@ -48,6 +49,7 @@ class RLPool(BranchingPool):
         autoreset: Autoreset = "disabled",
         recover: Recover = "none",
         slots: int | None = None,
+        preload: bool = False,
         label: str | None = None,
         client: AnyClient | None = None,
     ) -> None:
@@ -70,6 +72,7 @@ class RLPool(BranchingPool):
             limits=limits,
             seed=base.hex(),
             slots=slots,
+            preload=preload,
             label=label,
             egress=egress_object(egress),
         )

@@ -33,11 +33,15 @@ class EnvDir:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CreatePool:
-    """Start `n` workers of an environment directory that the node holds."""
+    """Start `n` workers of an environment directory that the node holds.
+
+    `preload`: load env.py once, ahead, in the process that they are forked from, as boltz mode does.
+    """
 
     env_digest: str
     n: int
     mode: PoolMode = "default"
+    preload: bool = False
     template: str = "python"
     limits: Mapping[str, float] | None = None
     seed: str | None = None

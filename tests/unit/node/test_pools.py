@@ -108,8 +108,27 @@ def test_a_template_that_cannot_import_ahead_is_tried_without(tmp_path: Path, mo
         async with pooling_node(tmp_path / "home", boltz_slots=1) as node:
             monkeypatch.setattr(EnvBackend, "template", picky)
             await node.pools.create(await wanted(node, tmp_path, 1), None)
-            with pytest.raises(TemplateFailed, match="threads"):
-                await node.pools.create(await wanted(node, tmp_path, 1, mode="boltz"), None)
+            for ahead in ({"mode": "boltz"}, {"preload": True}):
+                with pytest.raises(TemplateFailed, match="env.py could not be loaded: .* threads"):
+                    await node.pools.create(await wanted(node, tmp_path, 1, **ahead), None)
+
+    asyncio.run(main())
+
+
+def test_an_environment_is_loaded_ahead_only_on_a_node_that_lets_it(tmp_path: Path) -> None:
+    """It runs with the template's rights, so the node's owner has a say; both modes then share one template."""
+
+    async def main() -> None:
+        async with pooling_node(tmp_path / "home") as node:
+            with pytest.raises(BoltzUnavailable, match="--boltz-slots"):
+                await node.pools.create(await wanted(node, tmp_path, 1, preload=True), None)
+            assert backend_of(node).specs == []
+        async with pooling_node(tmp_path / "home", boltz_slots=1) as node:
+            await node.pools.create(await wanted(node, tmp_path, 1, preload=True), None)
+            await node.pools.create(await wanted(node, tmp_path, 1, mode="boltz"), None)
+            first, second = backend_of(node).specs
+            assert first == second
+            assert json.loads(dict(first.env)["HOTBED_ENV_PRELOAD"])["env"] == "/env/env.py"
 
     asyncio.run(main())
 

@@ -12,10 +12,10 @@ from hotbed.runtime.base import Limits, TemplateSpec
 BASE = TemplateSpec(name="python", preload=("json",), env=(("A", "1"),), mounts=(("/data", "/data"),))
 
 
-def derived(mode: Any = "default", **changes: Any) -> TemplateSpec:
+def derived(ahead: bool = False, **changes: Any) -> TemplateSpec:
     """A derived template."""
     env = {"digest": "ab" * 32, "tree": Path("/held/ab/tree"), "envlib": Path("/held/envlib"), **changes}
-    return derive(BASE, EnvBundle(**env), mode=mode, limits=Limits(pids=9))
+    return derive(BASE, EnvBundle(**env), ahead=ahead, limits=Limits(pids=9))
 
 
 def test_the_base_is_kept_and_the_environment_added() -> None:
@@ -43,12 +43,12 @@ def test_packages_are_seen_and_importable() -> None:
 def test_equal_environments_share_a_template_and_different_ones_do_not() -> None:
     """A template is a process."""
     assert derived() == derived()
-    assert len({derived(), derived("boltz"), derived(tree=Path("/held/cd/tree")), derived(packages=Path("/x"))}) == 4
+    assert len({derived(), derived(True), derived(tree=Path("/held/cd/tree")), derived(packages=Path("/x"))}) == 4
 
 
-def test_only_boltz_mode_loads_the_environment_in_the_template() -> None:
-    """In default mode env.py runs in sandboxes only."""
-    plans = [json.loads(dict(derived(mode).env)["HOTBED_ENV_PRELOAD"]) for mode in ("default", "boltz")]
+def test_the_environment_is_loaded_in_the_template_only_when_asked_for() -> None:
+    """Otherwise env.py runs in sandboxes only."""
+    plans = [json.loads(dict(derived(ahead).env)["HOTBED_ENV_PRELOAD"]) for ahead in (False, True)]
 
     assert [plan["env"] for plan in plans] == [None, "/env/env.py"]
 
@@ -58,4 +58,4 @@ def test_a_long_template_name_still_makes_a_name() -> None:
     base = TemplateSpec(name="x" * 63)
     bundle = EnvBundle(digest="ab" * 32, tree=Path("/t"), envlib=Path("/e"))
 
-    assert len(derive(base, bundle, mode="boltz", limits=base.limits).name) <= 63
+    assert len(derive(base, bundle, ahead=True, limits=base.limits).name) <= 63
