@@ -9,9 +9,7 @@ from __future__ import annotations
 
 from hotbed.errors import AtCapacity, BoltzUnavailable
 
-HINT = (
-    "start the node with `hotbed node --boltz-slots K`, or connect(boltz_slots=K); or use mode='default'"
-)
+HINT = "start the node with `hotbed node --boltz-slots K`, or connect(boltz_slots=K); or use mode='default'"
 
 
 class Slots:
