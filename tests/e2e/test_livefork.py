@@ -86,7 +86,7 @@ def test_forks_differ_only_by_their_seeds(client: Client, env_dir: Path) -> None
 
 
 def test_a_snapshot_crosses_pools_of_the_same_template(client: Client, env_dir: Path) -> None:
-    """And outlives the pool it was taken in; another environment's pool refuses it."""
+    """And outlives the pool it was taken in; any other pool refuses it, and goes on with what it had."""
     with RLPool(env_dir, n=1, client=client) as second:
         second.reset()
         with RLPool(env_dir, n=1, client=client) as first:
@@ -97,6 +97,12 @@ def test_a_snapshot_crosses_pools_of_the_same_template(client: Client, env_dir: 
         second.restore(snapshot, 0)
 
         assert second.step([0])[0] == expected
+        for other in ({"limits": {"pids": 50}}, {"mode": "boltz"}, {"preload": True}):
+            with RLPool(env_dir, n=1, client=client, **other) as third:
+                third.reset()
+                with pytest.raises(SnapshotUnsupported, match="another template|one state already"):
+                    third.restore(snapshot, 0)
+                assert third.step([0])[0][0][0] == 1
         snapshot.free()
         snapshot.free()
         with pytest.raises(NotFound):
@@ -156,6 +162,8 @@ def test_misuse_is_refused_before_anything_is_run(client: Client, env_dir: Path)
             pool.fork(0, n=1)
         with pytest.raises(InvalidRequest, match="either targets or n"):
             pool.fork(0)
+        with pytest.raises(InvalidRequest, match="None is no snapshot"):
+            pool.restore(None, 0)  # type: ignore[arg-type]  # that is the point
         with pytest.raises(InvalidRequest, match="seeds must be"):
             pool.fork(0, [1], seeds=[1, 2])
         shown(pool, "import threading; threading.Thread(target=threading.Event().wait, daemon=True).start()", 0)

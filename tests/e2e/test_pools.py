@@ -188,6 +188,10 @@ def test_a_client_elsewhere_steps_through_the_node(tmp_path: Path, monkeypatch: 
                 results, _, done, details = pool.step([0, "os._exit(3)", "time.sleep(60)"])
                 tasks = pool.reset(mask=done)
                 again = pool.step([b"x" * (3 << 20), 0, 0])[0]
+                with pool.snapshot(0) as snapshot:
+                    pool.fork(0, [1])
+                    pool.restore(snapshot, 2)
+                copies = pool.step([0, 0, 0])[0]
     finally:
         node.stop()
 
@@ -195,6 +199,7 @@ def test_a_client_elsewhere_steps_through_the_node(tmp_path: Path, monkeypatch: 
     assert [detail["status"] for detail in details] == ["ok", "exit", "timeout"]
     assert tasks[1] and tasks[2]
     assert again == [{"count": 2}, {"count": 1}, {"count": 1}]
+    assert copies == [{"count": 3}] * 3
 
 
 # --- boltz mode ---

@@ -59,10 +59,10 @@ class Snapshots:
         """Bytes that all of them hold."""
         return sum(kept.size for kept in self._kept.values())
 
-    def get(self, snapshot_id: str) -> Snapshot:
-        """A live snapshot. Raises `NotFound`."""
+    def get(self, snapshot_id: str, *, seen_by: Lease | None = None) -> Snapshot:
+        """A live snapshot. Raises `NotFound`, also of another tenant's when it is asked for under a tenant's lease."""
         kept = self._kept.get(snapshot_id)
-        if kept is None or not kept.is_alive():
+        if kept is None or not kept.is_alive() or not _sees(seen_by, kept):
             raise NotFound(f"no snapshot {snapshot_id[:64]!r}", hint="it was freed, or its template has ended")
         return kept
 
@@ -72,9 +72,8 @@ class Snapshots:
         """A plan that starts with a snapshot, if there is one, and what to fork. Raises `NotFound`."""
         if snapshot_id is None:
             return plan, template
-        kept, name = self.get(snapshot_id), template.spec.name
-        mine = lease is None or lease.tenant is None or (kept.lease is not None and kept.lease.tenant is lease.tenant)
-        if not mine or not isinstance(kept, KeptLayer) or kept.template.spec.name != name:
+        kept, name = self.get(snapshot_id, seen_by=lease), template.spec.name
+        if not isinstance(kept, KeptLayer) or kept.template.spec.name != name:
             raise NotFound(f"no snapshot {snapshot_id[:64]!r} of a sandbox of template {name[:64]!r}")
         return replace(plan, layer=kept.layer, limits=plan.limits or kept.limits), kept.template
 
@@ -114,10 +113,16 @@ class Snapshots:
 
     async def restore(self, pool: Pool, request: RestoreWorkers) -> WorkersRestored:
         """Replace workers of a pool, all at once; one that fails fails alone."""
-        kept = self.get(request.snapshot)
+        _check_mode(pool)
+        kept = self.get(request.snapshot, seen_by=pool.lease)
         if not isinstance(kept, Kept):
             raise SnapshotUnsupported(
                 "that is a snapshot of a sandbox", hint="Sandbox.from_snapshot starts one with it"
+            )
+        if kept.pool.template.spec != pool.template.spec:
+            raise SnapshotUnsupported(
+                "that is a snapshot of another template",
+                hint="pools share one if env_dir, template and limits are equal",
             )
         return await self._restore(pool, kept, request.workers, verify=request.verify)
 
@@ -164,11 +169,21 @@ def _is_failure(outcome: object) -> bool:
     return isinstance(outcome, Error)
 
 
-def _environment(pool: Pool, index: int) -> tuple[ForkBox, RunningProgram]:
+def _sees(lease: Lease | None, kept: Snapshot) -> bool:
+    if lease is None or lease.tenant is None:
+        return True
+    return kept.lease is not None and kept.lease.tenant is lease.tenant
+
+
+def _check_mode(pool: Pool) -> None:
     if pool.request.mode == "boltz":
         raise SnapshotUnsupported(
             "a boltz pool's environments are forks of one state already", hint='use RLPool(..., mode="default")'
         )
+
+
+def _environment(pool: Pool, index: int) -> tuple[ForkBox, RunningProgram]:
+    _check_mode(pool)
     worker = pool.worker(index)
     box, program = worker.held.box, worker.program
     if not worker.is_alive:

@@ -145,11 +145,14 @@ class BranchingPool(VectorPool):
     ) -> None:
         """Put a snapshot into worker `i`, or each of several, whatever was there; its episode goes on from there.
 
-        The snapshot may be of another pool of the same template. With `seed` its generators are seeded anew. Raises
-        `SandboxGone` if a worker could not be made: its entries then tell, as those of any worker that failed.
+        The snapshot may be of another pool of the same environment, template and limits; any other is refused with
+        `SnapshotUnsupported`. With `seed` its generators are seeded anew. Raises `SandboxGone` if a worker could not be
+        made: its entries then tell, as those of any worker that failed.
         """
         with self._lock:
             self._check_open()
+            if not isinstance(snapshot, Snapshot):
+                raise InvalidRequest(f"{snapshot!r:.60} is no snapshot", hint="pool.snapshot(i) takes one")
             chosen = named(i if isinstance(i, Sequence) else [i], self.n)
             self._check_free(chosen)
             done = self._branches.restore(snapshot.id, chosen, verify=verify)

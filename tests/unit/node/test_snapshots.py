@@ -116,9 +116,29 @@ def test_a_backend_that_cannot_says_so(tmp_path: Path) -> None:
     asyncio.run(main())
 
 
+def test_another_tenants_snapshot_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two tenants' pools of one directory share a template; what is in them they do not."""
+
+    async def body(held: Snapshots, livefork: Taking, pool: Any) -> None:
+        pool.lease.tenant = object()
+        pool.request = SimpleNamespace(mode="default")
+        kept = await held.take(pool, TakeSnapshot(worker=0))
+        request = RestoreWorkers(snapshot=kept.id, workers=(0,))
+        foreign = Lease()
+        foreign.tenant = object()  # type: ignore[assignment]  # any other one
+        with pytest.raises(NotFound, match="no snapshot"):
+            await held.restore(SimpleNamespace(request=pool.request, lease=foreign), request)  # type: ignore[arg-type]  # as far as it is looked at
+        assert held.get(kept.id, seen_by=pool.lease) is kept
+
+    scenario(monkeypatch, body)
+
+
 def test_boltz_environments_are_not_copied() -> None:
     """They are forks of one state already."""
     pool: Any = SimpleNamespace(request=SimpleNamespace(mode="boltz"))
+    held = Snapshots(SnapshotSettings(), backend=None, nursery=Nursery())
+    with pytest.raises(SnapshotUnsupported, match="boltz"):
+        asyncio.run(held.restore(pool, RestoreWorkers(snapshot="sn_1", workers=(0,))))
     with pytest.raises(SnapshotUnsupported, match="boltz"):
         module._environment(pool, 0)
 
