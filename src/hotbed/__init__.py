@@ -83,6 +83,7 @@ if TYPE_CHECKING:
     from hotbed.sdk.rollouts import arollout_once, rollout_once
     from hotbed.sdk.sandbox import Sandbox
     from hotbed.sdk.template import Template
+    from hotbed.sdk.tracing import traced
     from hotbed.sdk.tunnels import AsyncPortForward
     from hotbed.wire.checks import fresh_seed
     from hotbed.wire.templates import Ready
@@ -137,6 +138,7 @@ _HOMES = {
     "group_seeds": "hotbed.grading",
     "rollout_once": "hotbed.sdk.rollouts",
     "seed_from_key": "hotbed.grading",
+    "traced": "hotbed.sdk.tracing",
 }
 
 __all__ = [
@@ -227,6 +229,7 @@ __all__ = [
     "group_seeds",
     "rollout_once",
     "seed_from_key",
+    "traced",
 ]
 
 

@@ -1,4 +1,4 @@
-"""From what a caller asked to what the runtime is told, and from what happened to the answer. Pure."""
+"""What a caller asked, for the runtime, and what happened, for the answer. Pure, but that answers name their trace."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 
 from hotbed.egress.policy import Policy as EgressPolicy
 from hotbed.errors import IsolationUnavailable
+from hotbed.node import trace
 from hotbed.node.seeding import level_of
 from hotbed.node.templates import limits_of
 from hotbed.runtime.base import Box, BoxRequest, Determinism, ExecOutcome, Kind, Template, TemplateSpec
@@ -127,6 +128,7 @@ def response(
         template_digest=template.digest,
         steps=outcome.steps,
         egress=egress,
+        traceparent=trace.CURRENT.get(),
     )
 
 

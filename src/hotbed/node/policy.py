@@ -25,6 +25,7 @@ class Policy:
     lease_ttl_s: float
     max_templates: int
     home: str = ""
+    public_url: str = ""
     boltz_slots: int = 0
     images_mib: int = 32_768
     registries: tuple[str, ...] = REGISTRIES

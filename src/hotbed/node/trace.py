@@ -11,10 +11,11 @@ import re
 from contextvars import ContextVar
 
 from hotbed.node.ledger.entry import Entry
+from hotbed.wire.routes import TRACE_HEADER
 
 log = logging.getLogger(__name__)
 
-HEADER = "traceparent"
+HEADER = TRACE_HEADER
 CURRENT: ContextVar[str] = ContextVar("hotbed_traceparent", default="")
 _IDS: ContextVar[dict[str, str] | None] = ContextVar("hotbed_ids", default=None)
 _NOTED = "event=noted kind=%s id=%s sandbox=%s tenant=%s status=%s total_ms=%.3f"

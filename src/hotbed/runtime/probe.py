@@ -8,6 +8,7 @@ are looked up. The children are forks of the calling process, which must have on
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -29,6 +30,10 @@ _NAMESPACES = (
     ("uts", kernel.CLONE_NEWUTS),
     ("cgroup", kernel.CLONE_NEWCGROUP),
 )
+ROOT_HINT = (
+    "run the node as an ordinary user, which needs no capability; as root it needs CAP_SYS_ADMIN, CAP_SETUID, "
+    "CAP_SETGID and CAP_CHOWN"
+)
 _APPARMOR = "/proc/sys/kernel/apparmor_restrict_unprivileged_userns"
 _CLONE_SYSCTL = "/proc/sys/kernel/unprivileged_userns_clone"
 _MOST_USER_NAMESPACES = "/proc/sys/user/max_user_namespaces"
@@ -48,6 +53,8 @@ class Check:
 def checks() -> list[Check]:
     """Everything, in the order in which it is needed."""
     found = [_platform(), _try("user namespaces", _in_user_namespace(lambda: None), hint=user_namespace_hint())]
+    if os.geteuid() == 0:
+        found.append(_try("mounts and ids of root's own", _as_root, hint=ROOT_HINT))
     for name, flag in _NAMESPACES:
         found.append(_try(f"{name} namespaces", _in_user_namespace(partial(kernel.unshare, flag))))
     found.append(_try("a /proc of its own", _in_user_namespace(_own_proc), hint=mount_hint()))
@@ -145,6 +152,35 @@ def _in_user_namespace(action: Callable[[], None]) -> Callable[[], None]:
     return run
 
 
+def _as_root() -> None:
+    """What a node that is root does before it gives its rights up: mounts of its own, and ids that are not root's."""
+    try:
+        ids = identity.mine()
+    except IsolationUnavailable as error:
+        raise OSError(error.message) from None
+    kernel.unshare(kernel.CLONE_NEWNS)
+    mounts.make_private()
+    mounts.tmpfs("/tmp", "size=1m")
+    os.chown("/tmp", ids.uid, ids.gid)
+    os.setgroups([])
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            kernel.unshare(kernel.CLONE_NEWUSER)
+            os.write(writer, b"1")
+            signal.pause()
+        finally:
+            os._exit(1)
+    os.close(writer)
+    try:
+        if os.read(reader, 1):  # else there are no user namespaces at all, and another check says so
+            identity.write_maps(child, ids)
+    finally:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+
+
 def _own_proc() -> None:
     """A fresh /proc. The kernel refuses one where parts of that which is there are masked, as containers do."""
     kernel.unshare(kernel.CLONE_NEWPID)
@@ -183,7 +219,9 @@ def _seccomp() -> None:
 def refusal(message: str) -> IsolationUnavailable:
     """The error for a stage of isolation that this host refused, with what to do about it."""
     stage = message.partition(":")[0]
-    if stage in ("namespaces", "identity"):
+    if stage == "mount namespace" and os.geteuid() == 0:
+        hint = ROOT_HINT
+    elif stage in ("namespaces", "identity"):
         hint = user_namespace_hint()
     else:
         hint = mount_hint() or "`hotbed doctor` tries each thing that isolation needs and says which this host refuses"

@@ -68,7 +68,11 @@ def _open_link(
     address = chosen_address(settings, url=url, unix_socket=unix_socket)
     key = api_key or settings.api_key
     atexit.register(close_all)
-    link = _hold(Link(address, api_key=key)) if address is not None else _hold_local(settings, key)
+    link = (
+        _hold(Link(address, api_key=key, traceparent=settings.traceparent))
+        if address is not None
+        else _hold_local(settings, key)
+    )
     if wanted:
         _check_slots(link, wanted)
     return link
@@ -114,7 +118,12 @@ def _hold(link: Link) -> Link:
 def _hold_local(settings: Settings, api_key: str | None) -> Link:
     """A lease on this user's node. One that is just ending is waited out and replaced."""
     for last in (False,) * (_LOCAL_TRIES - 1) + (True,):
-        link = Link(local_node(settings), api_key=api_key, revive=lambda: local_node(settings))
+        link = Link(
+            local_node(settings),
+            api_key=api_key,
+            traceparent=settings.traceparent,
+            revive=lambda: local_node(settings),
+        )
         try:
             return _hold(link)
         except (NodeUnavailable, Draining):

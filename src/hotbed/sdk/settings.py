@@ -23,6 +23,7 @@ class Settings:
     runtime_dir: str | None = None
     xdg_runtime_dir: str | None = None
     no_color: bool = False
+    traceparent: str = ""
     boltz_slots: int = 0
 
     @classmethod
@@ -35,6 +36,7 @@ class Settings:
             runtime_dir=read("HOTBED_RUNTIME_DIR") or None,
             xdg_runtime_dir=read("XDG_RUNTIME_DIR") or None,
             no_color=bool(read("NO_COLOR")),
+            traceparent=read("TRACEPARENT") or "",
         )
 
     @property

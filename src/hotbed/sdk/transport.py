@@ -25,7 +25,8 @@ from hotbed.sdk.exchange import exchange
 from hotbed.sdk.leases import Lease, take_lease
 from hotbed.sdk.pool import ConnectionPool
 from hotbed.sdk.steps import Finish, Open, Opened, Pause, Pull, Push, Read, Revive, Step, Write
-from hotbed.wire.routes import API_HEADER, LEASE_HEADER
+from hotbed.sdk.tracing import current
+from hotbed.wire.routes import API_HEADER, LEASE_HEADER, TRACE_HEADER
 
 if TYPE_CHECKING:
     from hotbed.sdk.async_transport import AsyncDriver
@@ -42,11 +43,17 @@ class Link:
     """
 
     def __init__(
-        self, address: Address, *, api_key: str | None = None, revive: Callable[[], Address] | None = None
+        self,
+        address: Address,
+        *,
+        api_key: str | None = None,
+        traceparent: str = "",
+        revive: Callable[[], Address] | None = None,
     ) -> None:
         self.address = address
         self.pool = ConnectionPool()
         self._api_key = api_key
+        self._traceparent = traceparent
         self._revive = revive
         self._lease: Lease | None = None
         self._retired: list[Lease] = []
@@ -80,10 +87,12 @@ class Link:
         """The lines that a request carries. Takes the lease if it is not held; raises OSError."""
         if self._closed:
             raise NodeUnavailable("this client was closed", hint="call connect() again")
-        if not leased:
-            return self._headers
-        lease = self.hold()
-        return self._headers + f"{LEASE_HEADER}: {lease.id}\r\n".encode("ascii")
+        headers = self._headers
+        if trace := current(self._traceparent):
+            headers += f"{TRACE_HEADER}: {trace}\r\n".encode("ascii")
+        if leased:
+            headers += f"{LEASE_HEADER}: {self.hold().id}\r\n".encode("ascii")
+        return headers
 
     def has_lease(self) -> bool:
         """Whether the next leased call can go out without taking a lease first."""

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal, get_args
+from urllib.parse import urlsplit
 
 from hotbed.errors import InvalidRequest
 from hotbed.node.capacity import default_max_sandboxes, usable_cores, usable_memory_mib
@@ -42,6 +43,7 @@ class Settings:
     shared: bool = False
     tls_cert: str = ""
     tls_key: str = ""
+    public_url: str = ""
     insecure: bool = False
     tiers: Mapping[str, Any] = field(default_factory=dict)
     runtime_dir: str = ""
@@ -91,6 +93,11 @@ class Settings:
     def _check_sharing(self) -> None:
         if bool(self.tls_cert) != bool(self.tls_key):
             raise InvalidRequest("TLS needs both tls_cert and tls_key")
+        if self.public_url and not _is_origin(self.public_url):
+            raise InvalidRequest(
+                f"public_url is http(s)://HOST[:PORT][/PATH], not {self.public_url!r}",
+                hint="the address under which clients reach this server through what stands in front of it",
+            )
         if not isinstance(self.tiers, Mapping):
             raise InvalidRequest("tiers is a table of the settings file, [tiers.NAME]")
         tiers_from(self.tiers)
@@ -130,6 +137,7 @@ class Settings:
             lease_ttl_s=self.lease_ttl_s,
             max_templates=self.max_templates,
             home=self.home,
+            public_url=self.public_url,
             boltz_slots=self.boltz_slots,
             images_mib=self.images_mib,
             registries=self.registries,
@@ -180,6 +188,16 @@ def _read_file(path: Path) -> Mapping[str, Any]:
     except (OSError, ValueError) as error:  # what is not TOML or not UTF-8 is a ValueError
         raise InvalidRequest(f"settings file {path} cannot be read: {error}") from None
     return found
+
+
+def _is_origin(text: str) -> bool:
+    try:
+        found = urlsplit(text)
+        found.port  # noqa: B018 - raises for what is no number
+    except ValueError:
+        return False
+    plain = not (found.query or found.fragment or found.username or found.password)
+    return found.scheme in ("http", "https") and bool(found.hostname) and plain and text.isprintable()
 
 
 _WORDS = {

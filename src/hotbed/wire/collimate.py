@@ -179,6 +179,7 @@ def _is_number(value: object) -> bool:
 
 def exec_answer(answer: ExecResponse, *, timeout_s: float) -> dict[str, Any]:
     """What ran: one merged stream, no nulls; `status`, `truncated` and `isolation` are ours."""
+    trace = {"traceparent": answer.traceparent} if answer.traceparent else {}
     return {
         "id": answer.id,
         "stdout": _decoded(merged(answer)) + _verdict(answer, timeout_s),
@@ -192,6 +193,7 @@ def exec_answer(answer: ExecResponse, *, timeout_s: float) -> dict[str, Any]:
         "status": answer.status,
         "truncated": answer.truncated,
         "isolation": answer.isolation,
+        **trace,
     }
 
 

@@ -95,7 +95,7 @@ class ExecResponse:
 
     `order` gives (stream, length) runs over the kept bytes in the order they arrived. Where a stream is not UTF-8, its
     text is empty and its `_b64` field holds the bytes: read `stdout_bytes` and `stderr_bytes` to have either. `egress`
-    is what was tried on the network, None without one.
+    is what was tried on the network, None without one. `traceparent` is the trace that the request came with.
     """
 
     id: str
@@ -125,6 +125,7 @@ class ExecResponse:
     template_digest: str = ""
     steps: tuple[Mapping[str, Any], ...] = ()
     egress: Mapping[str, Any] | None = None
+    traceparent: str = ""
 
     @property
     def stdout_bytes(self) -> bytes:

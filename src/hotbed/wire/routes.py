@@ -24,6 +24,7 @@ from hotbed.wire import (
 
 KEY_HEADER = "idempotency-key"
 LEASE_HEADER = "x-hotbed-lease"
+TRACE_HEADER = "traceparent"
 API_HEADER = "x-hotbed-api"  # a request with a key says by it that it speaks our API, not the published gateway's
 NDJSON = "application/x-ndjson"
 

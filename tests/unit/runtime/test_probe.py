@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -62,6 +64,34 @@ def test_a_masked_proc_is_found_out() -> None:
     assert (check.ok, check.detail, check.hint) == (False, "Operation not permitted", "unmask it")
 
 
+_PRCTL_DROPS = """
+from hotbed.guest import kernel
+from hotbed.runtime import probe
+for capability in {capabilities}:
+    kernel.prctl(24, capability)  # PR_CAPBSET_DROP: gone with the exec of a child that is root
+import os, sys
+os.execv(sys.executable, [sys.executable, "-c", '''
+from hotbed.runtime import probe
+found = {{check.name: check for check in probe.checks()}}
+own = found["mounts and ids of root's own"]
+print(own.ok, own.hint == probe.ROOT_HINT, probe.isolation_of(list(found.values())))
+'''])
+"""
+
+
+@pytest.mark.root
+@pytest.mark.parametrize("capabilities", [(21,), (7,)], ids=["sys_admin", "setuid"])
+def test_a_root_without_its_rights_is_told_so(capabilities: tuple[int, ...]) -> None:
+    """A container's root can make namespaces, as anybody can, and a node that it starts dies of its first mount."""
+    code = _PRCTL_DROPS.format(capabilities=capabilities)
+
+    printed = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=30
+    ).stdout
+
+    assert printed.split() == ["False", "True", "none"]
+
+
 def test_child_that_dies_is_a_failed_check() -> None:
     """A filter may kill instead of refusing."""
     assert not probe._try("thing", lambda: os.kill(os.getpid(), 9)).ok
@@ -90,6 +120,8 @@ def test_refused_stage_comes_with_its_hint(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(probe, "mount_hint", lambda: None)
 
     assert probe.refusal("namespaces: Operation not permitted").hint == "allow user namespaces"
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    assert probe.refusal("mount namespace: Operation not permitted").hint == probe.ROOT_HINT
     assert "hotbed doctor" in str(probe.refusal("root filesystem: Operation not permitted").hint)
 
 

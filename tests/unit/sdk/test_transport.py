@@ -23,6 +23,7 @@ from tests.unit.sdk.conftest import ScriptedNode, answer, grant, read_request, s
 
 Script = Callable[..., ScriptedNode]
 OK = answer(b"{}")
+TRACE = f"00-{'a' * 32}-{'b' * 16}-01"
 
 
 def link(node: ScriptedNode, **options: Any) -> Link:
@@ -179,19 +180,20 @@ def test_reviving_leaves_alone_what_another_thread_holds_since(script: Script) -
 
 
 def test_key_and_lease_travel_as_headers(script: Script) -> None:
-    """The key on every call, the lease where something is made."""
+    """The key and the trace on every call, the lease where something is made."""
     seen: list[bytes] = []
 
     def note(connection: socket.socket) -> None:
         seen.append(read_request(connection))
         connection.sendall(OK)
 
-    made = link(script(grant, note), api_key="secret")
+    made = link(script(grant, note), api_key="secret", traceparent=TRACE)
     made.send(get(leased=True))
     made.close()
 
     assert b"\r\nAuthorization: Bearer secret\r\n" in seen[0]
     assert b"\r\nx-hotbed-lease: lease1\r\n" in seen[0]
+    assert f"\r\ntraceparent: {TRACE}\r\n".encode() in seen[0]
 
 
 def test_interpreter_that_ends_closes_everything(script: Script) -> None:

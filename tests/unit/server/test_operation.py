@@ -92,6 +92,7 @@ def test_a_trace_is_passed_on_to_the_ledger(header: str | None, tmp_path: Path) 
             kept = await ask(app, "GET", f"/v1/rollouts/{ran.json['id']}")
 
             traced = kept.json["details"].get("traceparent")
+            assert ran.json["traceparent"] == (traced or "")
             assert traced == (header if header and header.startswith("00-") else None)
 
     asyncio.run(scenario())

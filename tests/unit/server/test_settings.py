@@ -42,6 +42,8 @@ def test_the_environment_is_text_and_the_settings_are_not() -> None:
         ({"linger_s": -1.0}, "linger_s"),
         ({"backend": "docker"}, "fork or fake"),
         ({"port": 80, "host": "0.0.0.0"}, "without TLS"),
+        ({"public_url": "sandboxes.example.org"}, "public_url"),
+        ({"public_url": "https://example.org/?t=1"}, "public_url"),
     ],
 )
 def test_a_setting_that_makes_no_sense_is_refused(flags: dict[str, Any], message: str) -> None:

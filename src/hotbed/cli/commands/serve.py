@@ -24,6 +24,9 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     parser.add_argument("--tls-cert", metavar="FILE", help="certificate chain (PEM)")
     parser.add_argument("--tls-key", metavar="FILE", help="its private key (PEM)")
     parser.add_argument(
+        "--public-url", metavar="URL", help="where clients reach this server, if not by the address that they ask it by"
+    )
+    parser.add_argument(
         "--insecure", action="store_true", default=None, help="serve another address without TLS or without keys"
     )
     node.add_common(parser)

@@ -43,13 +43,18 @@ def mint(node: Node, call: Call, session: Session, named: str, *, port: int, ttl
     if call.caller is not None:
         check_ingress(call.caller)
     ticket, expires = node.tickets.mint(session.id, port, ttl_s=ttl_s)
-    url = call.request.url
-    secure = url.scheme == "https" or call.request.headers.get("x-forwarded-proto") == "https"
     path = CONNECT_SOCKET.format(id=named)
     query = urlencode({"port": port, "t": ticket})
     moment = datetime.fromtimestamp(expires, timezone.utc).isoformat().replace("+00:00", "Z")
-    host = call.request.headers.get("host") or "localhost"
-    return ConnectUrl(url=f"{'wss' if secure else 'ws'}://{host}{path}?{query}", expires_at=moment)
+    return ConnectUrl(url=f"{origin(node, call)}{path}?{query}", expires_at=moment)
+
+
+def origin(node: Node, call: Call) -> str:
+    """Where this server is reached: as the settings say, else as the caller has just reached it."""
+    if public := node.policy.public_url:
+        return "ws" + public.removeprefix("http").rstrip("/")
+    secure = call.request.url.scheme == "https" or call.request.headers.get("x-forwarded-proto") == "https"
+    return f"{'wss' if secure else 'ws'}://{call.request.headers.get('host') or 'localhost'}"
 
 
 def check_ingress(caller: Caller) -> None:

@@ -234,3 +234,17 @@ def test_behind_a_proxy_that_does_tls_the_address_says_so() -> None:
             return await minted(app, await make_sandbox(app), 80, **{"x-forwarded-proto": "https"})
 
     assert asyncio.run(run()).startswith("wss://h/")
+
+
+@pytest.mark.parametrize(
+    ("public", "begins"),
+    [("https://box.example", "wss://box.example/v1/"), ("http://box.example:81/hot/", "ws://box.example:81/hot/v1/")],
+)
+def test_the_address_is_the_public_one_where_there_is_one(public: str, begins: str) -> None:
+    """A proxy may give us a Host that nobody else can reach."""
+
+    async def run() -> str:
+        async with served(public_url=public) as (_, app):
+            return await minted(app, await make_sandbox(app), 80)
+
+    assert asyncio.run(run()).startswith(begins + "sandboxes/")
