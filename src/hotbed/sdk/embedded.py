@@ -86,8 +86,17 @@ def local_node(settings: Settings) -> Address:
     place.prepare()
     with _turn(place.start_lock):
         if not answers(address):
-            start_node(place, boltz_slots=settings.boltz_slots)
+            _start_unless_another(place, address, settings.boltz_slots)
     return address
+
+
+def _start_unless_another(place: NodePlace, address: Address, boltz_slots: int) -> None:
+    """Start a node; a `hotbed node` that was starting at the same time, and was faster, does as well."""
+    try:
+        start_node(place, boltz_slots=boltz_slots)
+    except NodeUnavailable:
+        if not answers(address):
+            raise
 
 
 def running_node(settings: Settings) -> Address | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 import subprocess
 import sys
 import threading
@@ -74,6 +75,25 @@ def test_racing_clients_start_one_node(place: NodePlace) -> None:
         ids = {future.result() for future in [pool.submit(start) for _ in range(8)]}
 
     assert len(ids) == 1
+
+
+def test_a_node_that_was_started_by_hand_meanwhile_does_as_well(
+    place: NodePlace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It took the socket first, so ours was refused."""
+    taken: list[socket.socket] = []
+
+    def refused(place: NodePlace, *, boltz_slots: int = 0) -> None:
+        taken.append(socket.socket(socket.AF_UNIX))
+        taken[0].bind(place.socket)
+        taken[0].listen()
+        raise NodeUnavailable("process 7 already serves it")
+
+    monkeypatch.setattr("hotbed.sdk.embedded.start_node", refused)
+
+    assert local_node(Settings.from_environment()).unix_path == place.socket
+    taken[0].close()
+    os.unlink(place.socket)
 
 
 @pytest.mark.slow
