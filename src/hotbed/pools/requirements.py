@@ -82,8 +82,8 @@ class Requirements:
             await process.wait()
             raise
         if process.returncode:
-            words = said.decode(errors="replace").strip()[-2000:]
-            raise TemplateFailed(f"the requirements cannot be installed: {words}", hint="only wheels are installed")
+            hint = "only wheels are installed, from where the node's pip configuration says"
+            raise TemplateFailed(f"the requirements cannot be installed: {_errors(said)}", hint=hint)
 
 
 def allowed_lines(file: Path) -> list[str]:
@@ -99,6 +99,12 @@ def allowed_lines(file: Path) -> list[str]:
                 hint="no options, URLs or paths: where packages come from is the node's pip configuration",
             )
     return [line for line in lines if line]
+
+
+def _errors(said: bytes) -> str:
+    """What pip calls errors; all that it said if it calls nothing so."""
+    lines = said.decode(errors="replace").strip().splitlines()
+    return "\n".join([line for line in lines if line.startswith("ERROR")] or lines)[-2000:]
 
 
 def set_key(lines: list[str]) -> str:
