@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from hotbed.errors import BadImage
+from hotbed.errors import BadImage, TemplateFailed
 from hotbed.runtime.backends.fork import ForkBackend, ForkSettings
+from hotbed.runtime.base import BoxRequest, TemplateSpec
 from hotbed.runtime.images.record import ImageRecord
 from tests.support.images import Layout, entry, hard, layer, link
 
@@ -84,6 +85,30 @@ def test_images_bring_no_rights(tmp_path: Path) -> None:
     assert stat.S_IMODE((tree / "su").stat().st_mode) == 0o755
     assert [os.listxattr(tree / name) for name in ("cap", "d")] == [[], []]
     assert (tree / "su").stat().st_uid != 0 and record.skipped["device nodes"] == 2
+
+
+def test_template_bombs_contained(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is imported takes more than a GiB: the template fails and says why, and another one comes up."""
+    for path in (tmp_path, *tmp_path.parents[:2]):
+        if path.stat().st_uid == os.geteuid():
+            path.chmod(0o755)
+    (tmp_path / "packages").mkdir()
+    (tmp_path / "packages/hotbed_hog.py").write_text("held = b'x' * (3 << 29)\n")
+    monkeypatch.syspath_prepend(str(tmp_path / "packages"))
+    backend = ForkBackend(ForkSettings(spares=0, run_dir=str(tmp_path), images=str(tmp_path / "images")))
+
+    async def attempt() -> None:
+        await backend.start()
+        try:
+            with pytest.raises(TemplateFailed, match="memory|MemoryError"):
+                await backend.template(TemplateSpec(name="hog", preload=("hotbed_hog",), programs=()))
+            box = await (await backend.template(TemplateSpec(name="other", programs=()))).fork(BoxRequest())
+            await box.ready()
+            await box.kill()
+        finally:
+            await backend.close()
+
+    asyncio.run(attempt())
 
 
 def test_layer_bombs_bounded(tmp_path: Path) -> None:

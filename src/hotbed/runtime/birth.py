@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import resource
 import socket
 from collections.abc import Mapping
 from typing import Any, NoReturn
@@ -110,6 +111,9 @@ def _become_template(plan: dict[str, Any], launcher: socket.socket, control: int
         launcher = socket.socket(fileno=fcntl.fcntl(launcher.fileno(), fcntl.F_DUPFD_CLOEXEC, 64))
         _keep_only(control, log)
         kernel.call(_NR_PERSONALITY, _NO_RANDOMIZATION)
+        if "data_mib" in plan:
+            _, hard = resource.getrlimit(resource.RLIMIT_DATA)
+            resource.setrlimit(resource.RLIMIT_DATA, (plan["data_mib"] << 20, hard))
         if plan.get("inside"):  # an image's Python is no more to be trusted than what runs in its sandboxes
             kernel.prctl(kernel.PR_SET_NO_NEW_PRIVS, 1)
             kernel.Filter(filters.template_filter()).install()

@@ -187,6 +187,19 @@ class Groups:
         if not self._closed:
             self._thread.submit(self._recycle)
 
+    async def set_apart(self, limits: Limits) -> Slot | None:
+        """The same for what is no sandbox, and is to be discarded."""
+        slot = await self.take(limits)
+        self._out -= slot is not None
+        return slot
+
+    def discard(self, slot: Slot) -> None:
+        """Remove a slot that was set apart, with whatever is still in it."""
+        if self._closed:
+            slot.destroy()
+        else:
+            self._thread.submit(slot.destroy)
+
     def _recycle(self) -> None:
         """Look at each slot that cools; the kernel lets go of a dead sandbox's memory a moment later."""
         for _ in range(len(self._cooling)):

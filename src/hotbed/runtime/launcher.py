@@ -3,10 +3,10 @@
 It is started before the node's event loop, with nothing but one socket, and holds no secret: a fresh interpreter, not
 a fork of the node. It ends when that socket does, and with it, by their parent-death signals, all templates.
 
-Node to launcher (SEQPACKET, JSON): `start` with a plan and two descriptors (the template's end of its control channel,
-and its log); `supervise` with a descriptor, the other end of the node's channel to a supervisor. Launcher to node:
-`started` with the template's pid and a pidfd of it, or `failed`; `ended` when a template's middle process has been
-reaped; `probed`.
+Node to launcher (SEQPACKET, JSON): `start` with a plan and descriptors (the template's end of its control channel, its
+log, the cgroup.procs files of the groups that it is to be in); `supervise` with a descriptor, the other end of the
+node's channel to a supervisor. Launcher to node: `started` with the template's pid and a pidfd of it, or `failed`;
+`ended` when a template's middle process has been reaped; `probed`.
 """
 
 from __future__ import annotations
@@ -78,14 +78,14 @@ class Launcher:
         message = json.loads(data)
         try:
             if message["op"] == "start":
-                self._start(message["key"], message["plan"], fds[0], fds[1])
+                self._start(message["key"], message["plan"], *fds)
             elif message["op"] == "supervise":
                 self._supervise(fds[0], message.get("over", "replay"))
         finally:
             for fd in fds:
                 os.close(fd)
 
-    def _start(self, key: int, plan: dict[str, Any], control: int, log: int) -> None:
+    def _start(self, key: int, plan: dict[str, Any], control: int, log: int, *groups: int) -> None:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         ours.settimeout(_BIRTH_TIMEOUT_S)
         middle = os.fork()
@@ -98,6 +98,8 @@ class Launcher:
         self._middles[pidfd] = (middle, key)
         self._poll.register(pidfd, select.POLLIN)
         try:
+            for group in groups:  # it waits for an answer before it does anything that takes memory
+                os.write(group, b"%d" % middle)
             template = _attend(ours, middle, Ids(**plan["ids"]))
             handle = kernel.pidfd_open(template)
         except OSError as error:

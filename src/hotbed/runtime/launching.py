@@ -8,7 +8,7 @@ import logging
 import os
 import socket
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -52,8 +52,10 @@ class Launching:
         self._control.setblocking(False)
         self._loop.add_reader(self._control.fileno(), self._on_readable)
 
-    async def start(self, plan: Mapping[str, Any], config: Mapping[str, Any]) -> TemplateProcess:
-        """A template process that has been told its config; it is not warm yet."""
+    async def start(
+        self, plan: Mapping[str, Any], config: Mapping[str, Any], groups: Sequence[int] = ()
+    ) -> TemplateProcess:
+        """A template process that has been told its config; it is not warm yet. `groups` are what it is to join."""
         if self._control.fileno() < 0:
             self._respawn()
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -65,7 +67,7 @@ class Launching:
         answer = self._answers[key] = asyncio.get_running_loop().create_future()
         try:
             message = json.dumps({"op": "start", "key": key, "plan": plan}).encode()
-            await self._send(message, theirs.fileno(), log_fd)
+            await self._send(message, theirs.fileno(), log_fd, *groups)
             started = await asyncio.wait_for(answer, _START_TIMEOUT_S)
         except BaseException:
             process.kill("it could not be started")

@@ -12,7 +12,8 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any
 from weakref import WeakSet
@@ -20,8 +21,9 @@ from weakref import WeakSet
 from hotbed.errors import SandboxFailed, SandboxGone, SnapshotUnsupported
 from hotbed.guest import frames
 from hotbed.guest.template.layers import MOST
-from hotbed.runtime import answers
+from hotbed.runtime import answers, bounds
 from hotbed.runtime.frost import Frost, How
+from hotbed.runtime.groups import Groups
 from hotbed.runtime.sandboxes import ForkBox
 from hotbed.runtime.templates import TemplateProcess
 
@@ -63,8 +65,9 @@ class LayerFiles:
 class Layers:
     """Takes layers."""
 
-    def __init__(self, frost: Frost) -> None:
+    def __init__(self, frost: Frost, groups: Groups | None = None) -> None:
         self.frost = frost
+        self._groups = groups
         self._known: WeakSet[LayerFiles] = WeakSet()
         self._seen: dict[int, tuple[str, ...]] = {}  # in those that are held still, whose agents cannot be asked
 
@@ -126,7 +129,8 @@ class Layers:
         skipped = await self._look(box)
         how = await self.frost.begin(box)
         try:
-            fd, told = await _hold(box, home, depth, restack=end)
+            async with self._group(box, end=end) as joins:
+                fd, told = await _hold(box, home, depth, joins, restack=end)
         except BaseException:
             await asyncio.shield(self.frost.end(box))
             raise
@@ -139,8 +143,22 @@ class Layers:
             raise
         return layer
 
+    @asynccontextmanager
+    async def _group(self, box: ForkBox, *, end: bool) -> AsyncIterator[Sequence[int]]:
+        """A group for who copies its files: they are memory, and not the template's. Where nothing is copied, none."""
+        slot = (
+            await self._groups.set_apart(bounds.of_copy(box.limits)) if self._groups is not None and not end else None
+        )
+        try:
+            yield slot.procs if slot is not None else ()
+        finally:
+            if slot is not None and self._groups is not None:
+                self._groups.discard(slot)
 
-async def _hold(box: ForkBox, home: TemplateProcess, depth: int, *, restack: bool) -> tuple[int, int]:
+
+async def _hold(
+    box: ForkBox, home: TemplateProcess, depth: int, joins: Sequence[int], *, restack: bool
+) -> tuple[int, int]:
     """Have the template make the layer; the namespace's descriptor and the layer's size."""
     ours, theirs = socket.socketpair()
     ours.settimeout(_COPY_S)
@@ -148,7 +166,7 @@ async def _hold(box: ForkBox, home: TemplateProcess, depth: int, *, restack: boo
     order = {"box": box.id, "depth": depth, "restack": restack, "disk_mib": limits.disk_mib, "files": limits.files}
     with ours:
         try:
-            home.hold(order, theirs.fileno())
+            home.hold(order, theirs.fileno(), *joins)
         finally:
             theirs.close()
         receiving = asyncio.get_running_loop().run_in_executor(None, _receive, ours)

@@ -124,10 +124,10 @@ class TemplateProcess:
             self._control.send(b'{"op":"witness"}')
         return os.dup(await asyncio.shield(self._witness))
 
-    def hold(self, order: Mapping[str, Any], sock: int) -> None:
-        """Have a layer made of a sandbox; the answer comes on the other end of `sock`, which stays the caller's."""
+    def hold(self, order: Mapping[str, Any], sock: int, *groups: int) -> None:
+        """Have a layer made of a sandbox, within `groups`; the answer comes on the other end of `sock`."""
         try:
-            socket.send_fds(self._control, [_encode({"op": "hold", **order})], [sock])
+            socket.send_fds(self._control, [_encode({"op": "hold", **order})], [sock, *groups])
         except OSError as error:  # the channel is full for a moment only, and then of what would come first
             raise TemplateFailed(f"the template takes no orders: {error}") from None
 

@@ -166,3 +166,18 @@ def test_real_slots_come_and_go() -> None:
     asyncio.run(run())
 
     assert [path for root in layout.roots() for path in root.glob(name + "*")] == []
+
+
+def test_what_is_set_apart_is_counted_with_no_sandbox_and_not_used_again(layout: Layout) -> None:
+    """It may be charged with what outlives it."""
+    groups = Groups(layout, "g", Limits())
+
+    async def scenario() -> None:
+        apart = await groups.set_apart(Limits(memory_mib=600))
+        assert apart is not None and groups.stats()["cgroups_used"] == 0
+        free = groups.stats()["cgroups_free"]
+        groups.discard(apart)
+        assert groups.stats() == {"cgroups_used": 0, "cgroups_free": free}
+
+    asyncio.run(scenario())
+    groups.close()

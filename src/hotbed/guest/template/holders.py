@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import Any, Dict
+from typing import Any, Dict, Sequence
 
 from .. import kernel
 from . import layers
@@ -18,11 +18,11 @@ class Holders:
     def __contains__(self, pidfd: int) -> bool:
         return pidfd in self._pids
 
-    def start(self, order: Dict[str, Any], pid: int, sock: int) -> int:
-        """Fork one for the sandbox with this pid 1; its pidfd. It answers on the socket. Raises OSError."""
+    def start(self, order: Dict[str, Any], pid: int, fds: Sequence[int]) -> int:
+        """Fork one for the sandbox with this pid 1; its pidfd. It answers on the first, a socket. Raises OSError."""
         holder = os.fork()
         if holder == 0:
-            layers.become_holder(order, pid, sock)
+            layers.become_holder(order, pid, fds)
         pidfd = kernel.pidfd_open(holder)
         self._pids[pidfd] = holder
         return pidfd

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import os
 import socket
-from typing import Any, Dict, NoReturn
+from typing import Any, Dict, NoReturn, Sequence
 
 from .. import frames, kernel
 from . import filters
@@ -41,10 +41,15 @@ def lower(depth: int, skeleton: str) -> str:
     return ":".join([*(f"{place(number)}/u" for number in range(depth, 0, -1)), skeleton])
 
 
-def become_holder(order: Dict[str, Any], pid: int, sock: int) -> NoReturn:
-    """In a fork of the template: make a layer of the sandbox with this pid 1, hand over its namespace, and exit."""
+def become_holder(order: Dict[str, Any], pid: int, fds: Sequence[int]) -> NoReturn:
+    """In a fork of the template: make a layer of the sandbox with this pid 1, hand over its namespace, and exit.
+
+    The descriptors are the socket to answer on, and files of the groups that the copy is counted in.
+    """
     try:
-        os.dup2(sock, _SOCKET)
+        for group in fds[1:]:
+            os.write(group, b"0")
+        os.dup2(fds[0], _SOCKET)
         kernel.close_from(_SOCKET + 1)
         with socket.socket(fileno=_SOCKET) as node:
             _serve(order, pid, node)

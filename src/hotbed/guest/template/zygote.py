@@ -127,7 +127,7 @@ class Zygote:
         if message["op"] == "kill":
             self._kill(message["id"])
         elif message["op"] == "hold":
-            self._hold(message, fds[0])
+            self._hold(message, fds)
         elif message["op"] == "wire":
             wiring.serve(self._by_id.get(message["id"]), self._pool.home, message, fds)
         elif message["op"] == "witness":
@@ -144,16 +144,17 @@ class Zygote:
             self._witness = kernel.pidfd_open(pid)
         return self._witness
 
-    def _hold(self, order: Dict[str, Any], sock: int) -> None:
+    def _hold(self, order: Dict[str, Any], fds: List[int]) -> None:
         """Have a layer made of a sandbox; who asked hears of it on the socket, or finds that closed."""
         try:
             child = self._by_id.get(order["box"])
             if child is not None:
-                self._poll.register(self._holders.start(order, child.pid, sock), select.EPOLLIN)
+                self._poll.register(self._holders.start(order, child.pid, fds), select.EPOLLIN)
         except OSError as error:
-            isolate.tell(sock, error, f"fork: {error}")
+            isolate.tell(fds[0], error, f"fork: {error}")
         finally:
-            os.close(sock)
+            for fd in fds:
+                os.close(fd)
 
     def _kill(self, box_id: int) -> None:
         child = self._by_id.get(box_id)

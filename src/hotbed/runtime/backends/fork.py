@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from hotbed.errors import Error, IsolationUnavailable
-from hotbed.runtime import planning, probe, reaper
+from hotbed.runtime import bounds, planning, probe, reaper
 from hotbed.runtime.backends.fork_template import ForkTemplate
 from hotbed.runtime.base import BoxRequest, Limits, Solo, TemplateSpec
 from hotbed.runtime.egress.outlets import Outlets
@@ -101,7 +101,7 @@ class ForkBackend:
         self._tending = asyncio.ensure_future(self._tend())
         self._report = probe.report(self._layout)
         self.solos = {"memory", "pids"} <= set(self._layout.controllers)  # else an agent must look after its memory
-        self.layers = Layers(Frost(freezer.find(self._layout), self.run.name))
+        self.layers = Layers(Frost(freezer.find(self._layout), self.run.name), self._groups)
 
     async def close(self) -> None:
         """End every template and sandbox."""
@@ -190,9 +190,12 @@ class ForkBackend:
         """Note that a sandbox was handed out."""
         self._forks["warm" if warm else "cold"] += 1
 
-    def plan_of(self, spec: TemplateSpec, view: View) -> tuple[dict[str, Any], dict[str, Any]]:
-        """What the launcher and the template are told."""
-        return planning.plan_of(spec, view, root=self.run.new_root(), networks=self.settings.networks)
+    async def start_process(self, spec: TemplateSpec, view: View) -> tuple[TemplateProcess, bounds.Bound | None]:
+        """A template's process, within its bounds; it is not warm yet."""
+        if self._groups is None:
+            raise IsolationUnavailable("the backend has not been started")
+        orders = planning.plan_of(spec, view, root=self.run.new_root(), networks=self.settings.networks)
+        return await bounds.start(self.launching, self._groups, spec.limits, orders)
 
     async def make_box(self, process: TemplateProcess, limits: Limits, request: BoxRequest, *, spare: bool) -> ForkBox:
         """Ask a template for one sandbox."""

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from hotbed.errors import TemplateFailed
-from hotbed.runtime import digests
+from hotbed.runtime import bounds, digests
 from hotbed.runtime.base import BoxRequest, Limits, TemplateSpec
 from hotbed.runtime.demand import FADES_S
 from hotbed.runtime.images.store import Hold
@@ -91,10 +91,9 @@ class ForkTemplate:
         async with self._starting:
             if self._process is not None and self._process.is_alive():
                 return self._process
-            plan, config = self._backend.plan_of(self.spec, self._view)
-            process = await self._backend.launching.start(plan, config)
+            process, bound = await self._backend.start_process(self.spec, self._view)
             try:
-                self.ready = await process.ready(_READY_TIMEOUT_S)
+                self.ready = await bounds.warmed(process, bound, _READY_TIMEOUT_S)
             except BaseException:  # also when cancelled: nobody else knows of it
                 process.kill("it was not waited for")
                 raise

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import select
 import socket
+from collections.abc import Sequence
 
 import pytest
 
@@ -14,15 +15,15 @@ from hotbed.guest.template import holders, layers
 def test_a_holder_answers_and_is_reaped(monkeypatch: pytest.MonkeyPatch) -> None:
     """Known by its pidfd until then."""
 
-    def become(_order: object, pid: int, sock: int) -> None:
-        os.write(sock, str(pid).encode())
+    def become(_order: object, pid: int, fds: Sequence[int]) -> None:
+        os.write(fds[0], str(pid).encode())
         os._exit(0)
 
     monkeypatch.setattr(layers, "become_holder", become)
     held = holders.Holders()
     ours, theirs = socket.socketpair()
     with ours, theirs:
-        pidfd = held.start({}, 42, theirs.fileno())
+        pidfd = held.start({}, 42, [theirs.fileno()])
         assert pidfd in held and ours.recv(8) == b"42"
         select.select([pidfd], [], [], 10)
         held.reap(pidfd)

@@ -110,11 +110,10 @@ def test_a_process_that_nobody_waits_for_is_ended() -> None:
             await asyncio.sleep(60)
 
         async def start(*_: object) -> Any:
-            return SimpleNamespace(ready=ready, kill=killed.append, is_alive=lambda: not killed)
+            return SimpleNamespace(ready=ready, kill=killed.append, is_alive=lambda: not killed), None
 
         settings = SimpleNamespace(spares=1, vessels=1)
-        launching = SimpleNamespace(start=start)
-        backend: Any = SimpleNamespace(settings=settings, solos=True, plan_of=lambda *_: ({}, {}), launching=launching)
+        backend: Any = SimpleNamespace(settings=settings, solos=True, start_process=start)
         view: Any = None
         starting = asyncio.ensure_future(ForkTemplate(SPEC, backend, view, view).start())
         await asyncio.sleep(0.01)
