@@ -1,4 +1,4 @@
-"""Templates of images: what a bake costs beside umoci, and whether a fork knows how large its image is."""
+"""Templates of images: what a bake costs beside umoci and podman, and whether a fork knows how large its image is."""
 
 from __future__ import annotations
 
@@ -7,21 +7,20 @@ import io
 import os
 import shutil
 import statistics
-import subprocess
 import tarfile
 import tempfile
 import time
 from pathlib import Path
 
+from benchmarks import image_peers
 from benchmarks.rows import Row
 from hotbed.runtime.backends.fork import ForkBackend, ForkSettings
 from hotbed.runtime.base import BoxRequest, ExecRequest, Template, TemplateSpec
-from hotbed.runtime.images.building import Builder
-from hotbed.runtime.images.store import Store
 
 SIZES_MB = (10, 200, 2000)
 _FILE = 1 << 20
 _INDEPENDENT = 1.2
+_MEMORY_MIB = 200
 
 
 def run(*, count: int) -> list[Row]:
@@ -58,22 +57,41 @@ async def measured(place: Path, roots: dict[int, Path], *, forks: int) -> list[R
     await backend.start()
     rows: list[Row] = []
     try:
-        templates: dict[int, Template] = {}
+        host = await backend.template(TemplateSpec(name="host", programs=()))
+        templates: dict[int, Template] = {0: host}
+        watch = Watch(backend.launching.pid)
+        watching = asyncio.ensure_future(watch.run())
         for size, path in roots.items():
             record = await backend.builder.build(f"rootfs:{path}", lambda about: None)
             templates[size] = await backend.template(TemplateSpec(name=f"s{size}", image=record.digest, programs=()))
-        rows += await beside_umoci(backend, place, roots[SIZES_MB[1]])
-        times: dict[int, list[float]] = {size: [] for size in templates}
-        for _ in range(forks):
-            for size, template in templates.items():
-                times[size].append(await fork_ms(template))
-        p50 = {size: statistics.median(found) for size, found in times.items()}
-        rows += [Row(name=f"fork and true, image of {size} MB", value=value, unit="ms") for size, value in p50.items()]
-        ratio = max(p50.values()) / min(p50.values())
-        rows.append(Row(name="slowest fork by image size / fastest", value=ratio, unit="x", bar=_INDEPENDENT))
+        watching.cancel()
+        rows.append(Row(name=f"memory to unpack {SIZES_MB[-1]} MB", value=watch.most_mib, unit="MiB", bar=_MEMORY_MIB))
+        rows += await image_peers.beside(backend, place, roots[SIZES_MB[1]], SIZES_MB[1])
+        rows += fork_rows(await fork_times(templates, forks))
     finally:
         await backend.close()
     return rows
+
+
+async def fork_times(templates: dict[int, Template], forks: int) -> dict[int, float]:
+    """The middle of the milliseconds of each, in turns."""
+    times: dict[int, list[float]] = {size: [] for size in templates}
+    for _ in range(forks):
+        for size, template in templates.items():
+            times[size].append(await fork_ms(template))
+    return {size: statistics.median(found) for size, found in times.items()}
+
+
+def fork_rows(p50: dict[int, float]) -> list[Row]:
+    """Each beside the host's own template, in the same turns: an image costs a fork nothing."""
+    host = p50.pop(0)
+    rows = [Row(name="fork and true, the host's template", value=host, unit="ms")]
+    rows += [
+        Row(name=f"fork and true, image of {size} MB", value=value, unit="ms", ratio=value / host, of="the host's")
+        for size, value in p50.items()
+    ]
+    ratio = max(p50.values()) / min(p50.values())
+    return [*rows, Row(name="slowest fork by image size / fastest", value=ratio, unit="x", bar=_INDEPENDENT)]
 
 
 async def fork_ms(template: Template) -> float:
@@ -86,21 +104,27 @@ async def fork_ms(template: Template) -> float:
     return took
 
 
-async def beside_umoci(backend: ForkBackend, place: Path, root: Path) -> list[Row]:
-    """One image, made by umoci, unpacked by both."""
-    if shutil.which("umoci") is None or os.geteuid() != 0:
-        return []
-    image, bundle = f"{place}/layout:a", place / "bundle"
-    for words in (
-        ["umoci", "init", "--layout", str(place / "layout")],
-        ["umoci", "new", "--image", image],
-        ["umoci", "raw", "add-layer", "--image", image, str(root)],
-    ):
-        subprocess.run(words, check=True, capture_output=True)
-    begun = time.perf_counter()
-    subprocess.run(["umoci", "unpack", "--image", image, str(bundle)], check=True, capture_output=True)
-    umoci_s = time.perf_counter() - begun
-    begun = time.perf_counter()
-    await Builder(backend.launching.supervise, Store(place / "other")).build(f"oci:{image}", lambda about: None)
-    took_s = time.perf_counter() - begun
-    return [Row(name=f"unpack {SIZES_MB[1]} MB", value=took_s, unit="s", ratio=took_s / umoci_s, of="umoci unpack")]
+class Watch:
+    """The most memory that any process below the launcher had while something was built."""
+
+    def __init__(self, launcher: int) -> None:
+        self._launcher = launcher
+        self.most_mib = 0.0
+
+    async def run(self) -> None:
+        """Look again and again, until it is cancelled."""
+        while True:
+            for pid in map(int, filter(str.isdigit, os.listdir("/proc"))):
+                try:
+                    text = Path(f"/proc/{pid}/status").read_text()
+                    about = dict(line.split(":", 1) for line in text.splitlines() if ":" in line)
+                    parent = int(about["PPid"])
+                    if self._launcher in (parent, _parent_of(parent)):
+                        self.most_mib = max(self.most_mib, int(about["VmHWM"].split()[0]) / 1024)
+                except (OSError, KeyError, ValueError):
+                    continue  # it ended while we looked
+            await asyncio.sleep(0.1)
+
+
+def _parent_of(pid: int) -> int:
+    return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
