@@ -147,9 +147,8 @@ class Zygote:
     def _hold(self, order: Dict[str, Any], fds: List[int]) -> None:
         """Have a layer made of a sandbox; who asked hears of it on the socket, or finds that closed."""
         try:
-            child = self._by_id.get(order["box"])
-            if child is not None:
-                self._poll.register(self._holders.start(order, child.pid, fds), select.EPOLLIN)
+            if order["box"] in self._by_id:
+                self._poll.register(self._holders.start(order, self._by_id[order["box"]].pid, fds), select.EPOLLIN)
         except OSError as error:
             isolate.tell(fds[0], error, f"fork: {error}")
         finally:
