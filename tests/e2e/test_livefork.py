@@ -162,6 +162,8 @@ def test_misuse_is_refused_before_anything_is_run(client: Client, env_dir: Path)
             pool.fork(0, n=1)
         with pytest.raises(InvalidRequest, match="either targets or n"):
             pool.fork(0)
+        with pytest.raises(InvalidRequest, match="either targets or n"):
+            pool.fork(0, 1)  # type: ignore[arg-type]  # one of the two, but which
         with pytest.raises(InvalidRequest, match="None is no snapshot"):
             pool.restore(None, 0)  # type: ignore[arg-type]  # that is the point
         with pytest.raises(InvalidRequest, match="seeds must be"):

@@ -129,15 +129,15 @@ class BranchingPool(VectorPool):
     def __enter__(self: AnyPool) -> AnyPool:
         return self
 
-    def snapshot(self, i: int = 0, *, skip: bool = False, verify: bool = False) -> Snapshot:
-        """What worker `i`'s environment is now, its memory and its files; it goes on unharmed.
+    def snapshot(self, i: int | None = None, *, skip: bool = False, verify: bool = False) -> Snapshot:
+        """What worker `i`'s environment (the first one's) is now, its memory and its files; it goes on unharmed.
 
         Raises `SnapshotUnsupported` and names what cannot be copied: threads, child processes, sockets, pipes, shared
         mappings. With `skip` it is left out instead and listed in `Snapshot.skipped`. With `verify` what is restored
         can be compared page by page, at several times the cost.
         """
         with self._lock:
-            seat = self._branchable(i)
+            seat = self._branchable(0 if i is None else i)
             return Snapshot(self._branches.snapshot(seat.index, skip=skip, verify=verify), seat, self._branches)
 
     def restore(
@@ -192,7 +192,7 @@ class BranchingPool(VectorPool):
         return seat
 
     def _targets(self, i: int, targets: Sequence[int] | None, n: int | None) -> list[int]:
-        if (targets is None) == (n is None):
+        if (targets is None) == (n is None) or hasattr(targets, "__index__"):
             raise InvalidRequest("fork takes either targets or n", hint="pool.fork(0, [1, 2]) or pool.fork(0, n=2)")
         if targets is not None:
             chosen = list(named(targets, self.n))
