@@ -9,6 +9,7 @@ from typing import Any
 
 from hotbed.errors import AtCapacity, Error, InvalidRequest, NotSupported, UnknownTemplate
 from hotbed.runtime.base import Backend, Limits, Template, TemplateSpec
+from hotbed.runtime.warmth import Warmth
 from hotbed.wire.templates import CreateTemplate, TemplateRow
 
 log = logging.getLogger(__name__)
@@ -55,18 +56,38 @@ class Templates:
         self._specs = {spec.name: spec for spec in built_in}
         self.built_in = frozenset(self._specs)
         self._plain: dict[str, TemplateSpec] = {}
-        self.widths: dict[str, int] = {}  # how many its users expect to have at once; a note, forks need no spares
+        self.widths: dict[str, int] = {}  # how many its users expect to have at once
         self._networks: dict[str, TemplateNetwork] = {}
         self._digests: dict[str, str] = {}
         self._errors: dict[str, str] = {}
         self.bake_phase: Callable[[str], str] = lambda name: ""  # of a name that is none yet
 
-    def expect(self, name: str, width: int) -> None:
+    async def expect(self, name: str, width: int) -> None:
         """Note how many are wanted at once, and have as many kept ready as that is worth; 0 takes it back."""
         self.widths[name] = max(1, width)
         expect = getattr(self._backend, "expect", None)
-        if expect is not None and name in self._plain:
+        if expect is None:
+            return
+        if width:
+            await self.plain(name)
+        if name in self._plain:
             expect(self._plain[name], width)
+
+    async def park(self, name: str) -> None:
+        """Wait a while for what is kept ready to be there."""
+        park = getattr(self._backend, "park", None)
+        if park is not None and name in self._plain:
+            await park(self._plain[name])
+
+    def warmth(self, name: str) -> Warmth | None:
+        """How warm a template is; None of a backend that parks nothing."""
+        warmth: Callable[[str], Warmth] | None = getattr(self._backend, "warmth", None)
+        return None if warmth is None else warmth(name)
+
+    def declared(self, name: str, width: int) -> int:
+        """How many are kept ready, of those that its users expect; 0 while nobody wants any."""
+        warmth = self.warmth(name)
+        return width if warmth is None else min(width, warmth.kept)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -181,6 +202,7 @@ class Templates:
         spec = self.spec(name)
         error = self._errors.get(name, "")
         live = name in self._digests
+        warmth = self.warmth(name) or Warmth()
         return TemplateRow(
             id=name,
             name=name,
@@ -191,6 +213,11 @@ class Templates:
             limits=asdict(spec.limits),
             visibility="public" if name in self.built_in else "private",
             error=error,
+            declared=self.declared(name, self.widths.get(name, 1)),
+            warm=warmth.parked,
+            frozen=warmth.frozen,
+            forks=warmth.forks,
+            warm_hits=warmth.hits,
         )
 
     def rows(self) -> tuple[TemplateRow, ...]:

@@ -1,53 +1,98 @@
 """Sandboxes forked ahead of the request: born, isolated, waiting.
 
-Each template keeps a few with its default limits. A request takes one without waiting for anything; the stock is filled
-again in one batch, once the event loop has had a moment without requests, so that filling does not compete with them.
-Parking costs more CPU than it saves (a spare rehearses before it waits), so none is parked while as many forks are
-being waited for as there are CPUs: measured with 8 clients on two, a rollout took 13.0 ms of CPU with parking and 9.8
-without. Nor is any while the machine is short of memory. How many are worth keeping otherwise, `demand` says.
+A request takes one without waiting for anything. The stock is filled again once the event loop has had a moment without
+requests, one after the other and in turn with those of other templates (`lot`), so that filling does not compete with
+what runs. Parking costs more CPU than it saves (a spare rehearses before it waits), so none is parked while as many
+forks are being waited for as there are CPUs: measured with 8 clients on two, a rollout took 13.0 ms of CPU with parking
+and 9.8 without. How many are worth keeping, `demand` says, and the lot how many of them there is room for.
+
+Those of a template that nobody asked for in a quarter of an hour are frozen, where the node can freeze: they keep their
+place and are thawed by the next request. After an hour nobody wants any, and they end.
 """
 
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import time
 from collections import deque
 from collections.abc import Awaitable, Callable
+from typing import Protocol
 
 from hotbed.errors import Error
-from hotbed.runtime.demand import Demand
-from hotbed.runtime.linux.pressure import memory_is_short
+from hotbed.runtime.demand import COLD_S, Demand
+from hotbed.runtime.lot import Lot
 from hotbed.runtime.sandboxes import ForkBox
+
+log = logging.getLogger(__name__)
 
 _QUIET_S = 0.002
 _RETRY_S = 1.0
 _BIRTH_S = 0.1  # what takes longer is the program, not its fork
+COST_MIB = 8
+
+
+class Freezing(Protocol):
+    """Holds a sandbox still, and lets it go on."""
+
+    async def begin(self, box: ForkBox) -> object:
+        """Hold it still."""
+        ...
+
+    async def end(self, box: ForkBox) -> None:
+        """Let it go on."""
+        ...
+
+    async def reclaim(self, box: ForkBox) -> int | None:
+        """Give back what memory of it the kernel can take."""
+        ...
 
 
 class Spares:
     """The stock of one template. `make` forks one more; some are for few, and made `from_first_use` on."""
 
-    def __init__(self, size: int, make: Callable[[], Awaitable[ForkBox]], *, from_first_use: bool = False) -> None:
+    def __init__(
+        self,
+        size: int,
+        make: Callable[[], Awaitable[ForkBox]],
+        *,
+        lot: Lot | None = None,
+        cost_mib: int = COST_MIB,
+        from_first_use: bool = False,
+        most: int | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self.size = size
+        self.cost_mib = cost_mib
+        self.clock = clock
         self._wakes = not from_first_use
-        self.demand = Demand(size, time.monotonic())
-        self.short = False
+        self.demand = Demand(size, clock(), **({} if most is None else {"most": most}))
+        self.freezing: Callable[[], Freezing] | None = None
+        self._lot = lot or Lot()
+        self._lot.join(self)
         self._make = make
         self._stock: deque[ForkBox] = deque()
+        self._frozen: list[ForkBox] = []
         self._making = 0
         self._awaited: set[asyncio.Future[None]] = set()
         self._enough = len(os.sched_getaffinity(0))
         self._timer: asyncio.TimerHandle | None = None
         self._tasks: set[asyncio.Task[None]] = set()
+        self._filling = False
         self._closed = False
 
     def __len__(self) -> int:
-        return len(self._stock)
+        return len(self._stock) + len(self._frozen)
+
+    @property
+    def frozen(self) -> int:
+        """How many of them are held still."""
+        return len(self._frozen)
 
     def take(self) -> ForkBox | None:
         """One that has been born, if there is one; and have the stock filled soon."""
-        self.demand.used(time.monotonic())
+        self.demand.used(self.clock())
         self._wakes = True
         self.refill_soon()
         for _ in range(len(self._stock)):
@@ -62,9 +107,10 @@ class Spares:
         """Fill after a quiet moment: each request puts it off."""
         if self._closed or self.size == 0 or not self._wakes:
             return
+        self._filling = False
         if self._timer is not None:
             self._timer.cancel()
-        if len(self._stock) + self._making <= self.size // 4:
+        if delay_s == _QUIET_S and len(self._stock) + self._making <= self.size // 4:
             delay_s = 0.0
         self._timer = asyncio.get_running_loop().call_later(delay_s, self._refill)
 
@@ -81,24 +127,77 @@ class Spares:
 
     def _refill(self) -> None:
         self._timer = None
-        if len(self._awaited) >= self._enough:
-            return
-        missing = self._wanted() - len(self._stock) - self._making
-        for _ in range(missing):
-            self._making += 1
-            task = asyncio.ensure_future(self._make_one())
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
+        self._filling = True
+        self._lot.fill()
 
-    def _wanted(self) -> int:
-        return 0 if self.short else self.demand.wanted(time.monotonic())
+    def wanted(self) -> int:
+        """How many are worth keeping."""
+        return 0 if self._closed else self.demand.wanted(self.clock())
+
+    def fills(self) -> bool:
+        """Whether to make any now: not before a quiet moment, nor while many forks are waited for."""
+        return self._filling and not self._closed and len(self._awaited) < self._enough
+
+    def missing(self, share: int) -> int:
+        """How many to make yet, of those that there is room for."""
+        missing = share - len(self) - self._making
+        self._filling = self._filling and missing > 0
+        return missing
+
+    def held(self) -> int:
+        """How many there are or are being made."""
+        return len(self) + self._making
+
+    def make(self) -> asyncio.Future[None]:
+        """Begin to make one."""
+        self._making += 1
+        task = asyncio.ensure_future(self._make_one())
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
 
     async def tend(self) -> None:
-        """Now and then: let go of those that are too many, or of all when memory is short; make what is missing."""
-        self.short = memory_is_short()
-        while len(self._stock) > self._wanted():
-            await self._stock.pop().kill()
+        """Now and then: let go of those that are too many, freeze those of a cold template, make what is missing."""
+        share = self._lot.share(self)
+        while len(self) > share:
+            await (self._frozen or self._stock).pop().kill()
+        if self.is_cold() and self.freezing is not None:
+            await self._freeze(self.freezing())
         self.refill_soon()
+
+    def tend_soon(self) -> None:
+        """The same without waiting for it."""
+        task = asyncio.ensure_future(self.tend())
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    def is_cold(self) -> bool:
+        """Whether nobody asked for one in a while, or said that they would."""
+        return self.demand.idle_s(self.clock()) > COLD_S
+
+    async def _freeze(self, freezing: Freezing) -> None:
+        while self._stock and self.is_cold() and not self._closed:
+            box = self._stock.pop()
+            self._frozen.append(box)
+            try:
+                await freezing.begin(box)
+                await freezing.reclaim(box)
+            except Error as error:
+                log.info("event=spare_not_frozen box=%d message=%r", box.id, error.message)
+                if box in self._frozen:
+                    self._frozen.remove(box)
+                await box.kill()
+
+    async def thaw(self) -> None:
+        """Let those that were held still go on: the template is wanted again."""
+        while self._frozen and self.freezing is not None:
+            box = self._frozen.pop()
+            try:
+                await self.freezing().end(box)
+            except Error:  # it ended meanwhile
+                await box.kill()
+                continue
+            self._stock.append(box)
 
     async def _make_one(self) -> None:
         try:
@@ -115,15 +214,19 @@ class Spares:
     async def wait_parked(self) -> None:
         """Wait until the stock is full and born."""
         self._refill()
-        while self._making:
-            await asyncio.gather(*self._tasks)
+        while self.fills() and self.missing(self._lot.share(self)) + self._making > 0:
+            await (asyncio.wait(set(self._tasks)) if self._tasks else asyncio.sleep(0.001))  # it is others' turn
+        await asyncio.gather(*self._tasks)
         await asyncio.gather(*(box.ready() for box in tuple(self._stock)))
 
     async def close(self) -> None:
         """End them all. Idempotent."""
         self._closed = True
+        self._lot.leave(self)
         if self._timer is not None:
             self._timer.cancel()
         await asyncio.gather(*tuple(self._tasks), return_exceptions=True)
-        stock, self._stock = self._stock, deque()
-        await asyncio.gather(*(box.kill() for box in stock), return_exceptions=True)
+        parked = [*self._stock, *self._frozen]
+        self._stock.clear()
+        self._frozen.clear()
+        await asyncio.gather(*(box.kill() for box in parked), return_exceptions=True)

@@ -79,6 +79,25 @@ class NodeCollector(Collector):
             "ledger_lost", "ledger lines that the disk refused", (self._counted["ledger"] or {}).get("lost", 0)
         )
         yield self._requests()
+        yield from self._warmth()
+
+    def _warmth(self) -> Iterable[Metric]:
+        """Of each template that was forked: what is parked, and how many forks found something parked."""
+        parked = GaugeMetricFamily(
+            "hotbed_template_spares", "sandboxes parked, by template", labels=("template", "state")
+        )
+        forks = CounterMetricFamily(
+            "hotbed_template_forks", "sandboxes handed out, by whether a parked one was", labels=("template", "served")
+        )
+        for name in self._node.templates.names:
+            warmth = self._node.templates.warmth(name)
+            if warmth is None or (warmth.forks, warmth.parked, warmth.frozen) == (0, 0, 0):
+                continue
+            for state, count in (("warm", warmth.parked), ("frozen", warmth.frozen)):
+                parked.add_metric((name, state), count)
+            for served, count in (("parked", warmth.hits), ("forked", warmth.forks - warmth.hits)):
+                forks.add_metric((name, served), count)
+        return parked, forks
 
     def _requests(self) -> Metric:
         family = CounterMetricFamily("hotbed_requests", "requests by route and status", labels=("route", "status"))

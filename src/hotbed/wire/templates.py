@@ -78,7 +78,8 @@ class TemplateRow:
 
     `live_state` is "restarted" where what `ready` left running is started again in each sandbox, and "none" where it
     left nothing. `python` is the version of the image's that runs `code`; empty where there is none, and `notes` say
-    why, and what else of the image is not honoured. `progress` tells how far a bake is, `log` what was printed last.
+    why, and what else of the image is not honoured. `warm` and `frozen` are parked sandboxes, of `declared` kept ones;
+    of `forks` so far, `warm_hits` were parked ones. `progress` tells how far a bake is, `log` what was printed last.
     """
 
     id: str
@@ -94,6 +95,9 @@ class TemplateRow:
     live_state: str = "none"
     declared: int = 1
     warm: int = 0
+    frozen: int = 0
+    forks: int = 0
+    warm_hits: int = 0
     size_bytes: int = 0
     layers: int = 0
     skipped: Mapping[str, int] = field(default_factory=dict)

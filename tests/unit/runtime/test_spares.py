@@ -5,17 +5,20 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Awaitable, Callable
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from hotbed.errors import SandboxFailed
-from hotbed.runtime import spares as module
+from hotbed.runtime.demand import COLD_S, FADES_S
 from hotbed.runtime.spares import Spares
 
 
 class FakeBox:
     """A sandbox that is born at once."""
+
+    id = 1
 
     def __init__(self) -> None:
         self.alive = True
@@ -71,12 +74,12 @@ def test_taking_one_waits_for_nothing_and_has_it_replaced() -> None:
     async def test(spares: Spares, made: list[FakeBox]) -> None:
         await spares.wait_parked()
         first = spares.take()
-        assert first is not None and len(spares) == 1
+        assert first is not None and len(spares) == 2
         await asyncio.sleep(0.05)
 
-        assert len(spares) == 2 and len(made) == 3
+        assert len(spares) == 3 and len(made) == 4
 
-    stocked(2, test)
+    stocked(3, test)
 
 
 def test_nothing_is_parked_while_enough_forks_are_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -141,7 +144,7 @@ def test_those_for_few_are_made_from_the_first_use_on() -> None:
         return FakeBox()
 
     async def run() -> None:
-        spares = Spares(2, make, from_first_use=True)  # type: ignore[arg-type]  # fake boxes
+        spares = Spares(2, make, most=2, from_first_use=True)  # type: ignore[arg-type]  # fake boxes
         await spares.tend()
         await asyncio.sleep(0.02)
         assert len(spares) == 0
@@ -178,45 +181,122 @@ def test_failure_to_make_one_is_tried_again_later() -> None:
     asyncio.run(run())
 
 
-def test_spares_are_let_go_when_memory_is_short(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_spares_are_let_go_when_memory_is_short() -> None:
     """And made again when it is not."""
 
-    async def scenario() -> None:
-        made: list[Any] = []
-
-        class Parked:
-            """A box that is ready."""
-
-            def __init__(self) -> None:
-                self.alive = True
-                made.append(self)
-
-            async def ready(self) -> None:
-                """It is."""
-
-            def is_born(self) -> bool:
-                """Until it is killed."""
-                return self.alive
-
-            is_alive = is_born
-
-            async def kill(self) -> None:
-                """End it."""
-                self.alive = False
-
-        async def make() -> Any:
-            return Parked()
-
-        spares = Spares(2, make)
+    async def test(spares: Spares, made: list[FakeBox]) -> None:
+        memory: Any = SimpleNamespace(is_short=lambda: False, available_mib=lambda: 1000)
+        lot = spares._lot
+        lot.memory = memory
+        lot.look()
         await spares.wait_parked()
-        monkeypatch.setattr(module, "memory_is_short", lambda: True)
+        memory.is_short = lambda: True
+        lot.look()
         await spares.tend()
-        await asyncio.sleep(0.02)
         assert (len(spares), [box.alive for box in made]) == (0, [False, False])
-        monkeypatch.setattr(module, "memory_is_short", lambda: False)
+        memory.is_short = lambda: False
+        lot.look()
         await spares.tend()
         await spares.wait_parked()
         assert len(spares) == 2
+
+    stocked(2, test)
+
+
+class Frost:
+    """Notes who is still."""
+
+    def __init__(self) -> None:
+        self.still: set[Any] = set()
+
+    async def begin(self, box: Any) -> None:
+        """Hold it."""
+        if not box.alive:
+            raise SandboxFailed("it cannot be")
+        self.still.add(box)
+
+    async def end(self, box: Any) -> None:
+        """Let it go."""
+        self.still.discard(box)
+
+    async def reclaim(self, box: Any) -> int:
+        """Nothing."""
+        return 0
+
+
+def test_those_of_a_cold_template_are_frozen_then_dropped() -> None:
+    """After a quarter of an hour and an hour; a request in between thaws them and is served."""
+    now, frost = [0.0], Frost()
+
+    async def make() -> Any:
+        return FakeBox()
+
+    async def scenario() -> None:
+        spares = Spares(4, make, clock=lambda: now[0])
+        spares.freezing = lambda: frost
+        await spares.wait_parked()
+        now[0] = COLD_S + 1
+        await spares.tend()
+        assert (len(spares), spares.frozen, len(frost.still)) == (3, 3, 3)
+        assert spares.take() is None
+        await spares.thaw()
+        assert spares.take() is not None and (spares.frozen, len(frost.still)) == (0, 0)
+        now[0] += FADES_S + 1
+        await spares.tend()
+        assert len(spares) == 0
         await spares.close()
 
     asyncio.run(scenario())
+
+
+def test_one_that_cannot_be_frozen_is_let_go() -> None:
+    """It is the host's affair, and no reason to keep it as if it were."""
+    now = [0.0]
+
+    async def make() -> Any:
+        return FakeBox()
+
+    async def scenario() -> None:
+        spares = Spares(2, make, clock=lambda: now[0])
+        spares.freezing = Frost
+        await spares.wait_parked()
+        for box in spares._stock:
+            box.alive = False  # type: ignore[attr-defined]  # fake boxes
+        now[0] = COLD_S + 1
+        await spares.tend()
+        assert len(spares) == 0
+        await spares.close()
+
+    asyncio.run(scenario())
+
+
+def test_a_hint_that_is_taken_back_lets_go_at_once() -> None:
+    """The memory is somebody else's from then on."""
+
+    async def test(spares: Spares, made: list[FakeBox]) -> None:
+        await spares.wait_parked()
+        spares.demand.expect(0, spares.clock())
+        spares.tend_soon()
+        await asyncio.sleep(0.01)
+
+        assert len(spares) == 0
+
+    stocked(3, test)
+
+
+def test_failing_to_make_one_is_not_tried_again_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An empty stock is filled without delay, but not one that cannot be filled."""
+    tries: list[int] = []
+
+    async def fail() -> Any:
+        tries.append(1)
+        raise SandboxFailed("no")
+
+    async def scenario() -> None:
+        spares = Spares(8, fail)
+        spares.refill_soon()
+        await asyncio.sleep(0.05)
+        await spares.close()
+
+    asyncio.run(scenario())
+    assert len(tries) == 1

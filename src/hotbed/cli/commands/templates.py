@@ -44,9 +44,18 @@ def run(args: argparse.Namespace) -> int:
     elif args.name:
         show_one(rows[0], output)
     else:
-        lines = [(r.name, r.phase, r.image, r.python, f"{r.size_bytes / 1e6:.0f}", r.live_state, r.error) for r in rows]
-        output.table(("NAME", "PHASE", "IMAGE", "PYTHON", "MB", "LIVE STATE", "ERROR"), lines)
+        output.table(
+            ("NAME", "PHASE", "IMAGE", "PYTHON", "MB", "WARM", "HITS", "LIVE STATE", "ERROR"), map(cells, rows)
+        )
     return 0
+
+
+def cells(row: TemplateRow) -> tuple[str, ...]:
+    """A line of the list."""
+    size = f"{row.size_bytes / 1e6:.0f}"
+    warm = f"{row.warm}+{row.frozen} frozen" if row.frozen else str(row.warm)
+    hits = f"{100 * row.warm_hits / row.forks:.0f}% of {row.forks}" if row.forks else ""
+    return row.name, row.phase, row.image, row.python, size, warm, hits, row.live_state, row.error
 
 
 def show_one(row: TemplateRow, output: Output) -> None:

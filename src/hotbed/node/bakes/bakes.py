@@ -118,6 +118,7 @@ class Bakes:
                 try:
                     baked = await self._attempt(bake)
                     self._templates.adopt(baked.spec, network_of(bake.entry.recipe))
+                    await self._park(bake)
                     self._become_live(bake, baked)
                     await self.collect()
                 except Error as error:
@@ -133,6 +134,14 @@ class Bakes:
         except NoSpace:
             await self.collect(to_bytes=0)
             raise
+
+    async def _park(self, bake: Bake) -> None:
+        """Have as many parked as are expected, before it is said to be live."""
+        name = bake.entry.recipe.name
+        if bake.entry.width > 1:
+            bake.progress({"step": "parking", "width": bake.entry.width})
+            await self._templates.expect(name, bake.entry.width)
+            await self._templates.park(name)
 
     def _become_live(self, bake: Bake, baked: Baked) -> None:
         spec, state = baked.spec, baked.live_state
@@ -188,8 +197,8 @@ class Bakes:
             phase=entry.phase,
             error=entry.error if entry.phase == "Failed" else row.error,
             build_fails=entry.fails,
-            declared=entry.width,
-            warm=entry.width if entry.phase == "Live" else 0,
+            declared=self._templates.declared(name, entry.width) if live else entry.width,
+            warm=row.warm if live and self._templates.warmth(name) else entry.width if live else 0,
             live_state=entry.live_state,
             preload=entry.recipe.preload,
             progress=entry.progress,

@@ -35,6 +35,8 @@ from hotbed.runtime.launching import Launching
 from hotbed.runtime.layers import LayerFiles, Layers
 from hotbed.runtime.link import close_all
 from hotbed.runtime.linux import cgroups, freezer
+from hotbed.runtime.linux.pressure import Memory
+from hotbed.runtime.lot import Lot
 from hotbed.runtime.planning import View
 from hotbed.runtime.pulse import Pulse
 from hotbed.runtime.replay.pinner import Pinner
@@ -42,10 +44,12 @@ from hotbed.runtime.sandboxes import ForkBox
 from hotbed.runtime.snapshots import LiveFork
 from hotbed.runtime.solo import SoloBox
 from hotbed.runtime.templates import Ended, Spawn, TemplateProcess
+from hotbed.runtime.warmth import Warmth, sum_of
 
 log = logging.getLogger(__name__)
 
 _TEND_S = 10.0
+_PARK_S = 10.0
 _BORN_WITH = ("memory_mib", "pids", "disk_mib", "files", "open_files")
 
 
@@ -82,7 +86,8 @@ class ForkBackend:
         self._templates: dict[TemplateSpec, ForkTemplate] = {}
         self._boxes: dict[int, ForkBox | SoloBox] = {}
         self._numbers = itertools.count(1)
-        self._forks = {"cold": 0, "warm": 0}
+        self.lot = Lot()
+        self._retired = {"cold": 0, "warm": 0}
         self._report: Mapping[str, Any] = {}
         self._closed = False
         self._tending: asyncio.Future[None] | None = None
@@ -98,6 +103,7 @@ class ForkBackend:
             self._layout = await loop.run_in_executor(None, probe.usable_cgroups, self.run.name, self.launching.pid)
         self._groups = Groups(self._layout, self.run.name, Limits(), Pulse(cgroups.current(self._layout)))
         await self._groups.fill()
+        self.lot = Lot(Memory(self._layout.controllers.get("memory")))
         self._tending = asyncio.ensure_future(self._tend())
         self._report = probe.report(self._layout)
         self.solos = {"memory", "pids"} <= set(self._layout.controllers)  # else an agent must look after its memory
@@ -146,6 +152,8 @@ class ForkBackend:
         """End a template that nothing uses any more, and whatever still lives in it."""
         template = self._templates.pop(spec, None)
         if template is not None:
+            for how, count in template.served.items():
+                self._retired[how] += count
             await template.close()
 
     def expect(self, spec: TemplateSpec, width: int) -> None:
@@ -153,11 +161,22 @@ class ForkBackend:
         template = self._templates.get(spec)
         if template is not None:
             template.spares.demand.expect(width, time.monotonic())
-            template.spares.refill_soon()
+            template.spares.tend_soon()
+
+    async def park(self, spec: TemplateSpec) -> None:
+        """Wait until as many are parked as are kept, for a while at most."""
+        template = self._templates.get(spec)
+        if template is not None:
+            await asyncio.wait((asyncio.ensure_future(template.spares.wait_parked()),), timeout=_PARK_S)
+
+    def warmth(self, name: str) -> Warmth:
+        """How warm the templates of a name are: without guest programs and with."""
+        return sum_of(template.warmth() for spec, template in self._templates.items() if spec.name == name)
 
     async def _tend(self) -> None:
         while True:
             await asyncio.sleep(_TEND_S)
+            self.lot.look()
             for template in tuple(self._templates.values()):
                 try:
                     await template.tend()
@@ -171,24 +190,21 @@ class ForkBackend:
     def stats(self) -> Mapping[str, Any]:
         """Counts and depths."""
         templates = self._templates.values()
+        served = {how: was + sum(t.served[how] for t in templates) for how, was in self._retired.items()}
         return {
             "boxes": len(self._boxes),
             "templates": sum(1 for template in templates if template.process is not None),
             "spares": sum(len(template.spares) for template in templates),
             "vessels": sum(len(template.vessels) for template in templates),
             "outlets": len(self.outlets),
-            "forks": sum(self._forks.values()),
-            "warm_hits": self._forks["warm"],
+            "forks": sum(served.values()),
+            "warm_hits": served["warm"],
             "snapshots": len(self.livefork),
             "snapshot_bytes": self.livefork.size,
             "layers": len(self.layers),
             "layer_bytes": self.layers.size,
             **(self._groups.stats() if self._groups is not None else {}),
         }
-
-    def count(self, *, warm: bool) -> None:
-        """Note that a sandbox was handed out."""
-        self._forks["warm" if warm else "cold"] += 1
 
     async def start_process(self, spec: TemplateSpec, view: View) -> tuple[TemplateProcess, bounds.Bound | None]:
         """A template's process, within its bounds; it is not warm yet."""

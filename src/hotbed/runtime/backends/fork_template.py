@@ -19,6 +19,7 @@ from hotbed.runtime.solo import SoloBox
 from hotbed.runtime.spares import Spares
 from hotbed.runtime.starting import begin
 from hotbed.runtime.templates import TemplateProcess
+from hotbed.runtime.warmth import Warmth
 
 if TYPE_CHECKING:
     from hotbed.runtime.backends.fork import ForkBackend
@@ -38,8 +39,12 @@ class ForkTemplate:
         self.solos = backend.solos
         self._process: TemplateProcess | None = None
         self._starting = asyncio.Lock()
-        self.spares = Spares(backend.settings.spares if spec.parks else 0, self._make_spare)
-        self.vessels = Spares(backend.settings.vessels, self._make_vessel, from_first_use=True)
+        lot, vessels = backend.lot, backend.settings.vessels
+        self.spares = Spares(backend.settings.spares if spec.parks else 0, self._make_spare, lot=lot)
+        self.spares.freezing = lambda: backend.layers.frost
+        self.vessels = Spares(vessels, self._make_vessel, lot=lot, from_first_use=True, most=vessels)
+        self.served = {"warm": 0, "cold": 0}
+        self._used_s = time.monotonic()
         self.ready: Mapping[str, Any] = {}
 
     async def fork(self, request: BoxRequest) -> ForkBox | SoloBox:
@@ -51,7 +56,8 @@ class ForkTemplate:
 
     async def _fork(self, request: BoxRequest) -> ForkBox | SoloBox:
         limits = request.limits or self.spec.limits
-        parked = self._take_parked(request, limits)
+        self._used_s = time.monotonic()
+        parked = await self._take_parked(request, limits)
         if parked is not None:
             return parked
         process = self._process
@@ -59,17 +65,16 @@ class ForkTemplate:
             process = request.layer.home
         elif process is None or not process.is_alive():
             process = await self.start()
-        self._backend.count(warm=False)
+        self.served["cold"] += 1
         if request.solo is not None:
             return await self._backend.make_solo(process, limits, request, request.solo)
         box = await self._backend.make_box(process, limits, request, spare=False)
         self.spares.wait_for(box.birth)
         return await begin(box, self.spec)
 
-    def _take_parked(self, request: BoxRequest, limits: Limits) -> ForkBox | None:
+    async def _take_parked(self, request: BoxRequest, limits: Limits) -> ForkBox | None:
         """A spare or a vessel, if the request can be served with one and one is there."""
         began = time.monotonic_ns()
-        self.spares.demand.used(began / 1e9)
         if limits != self.spec.limits:
             return None
         if request.vessel:
@@ -78,13 +83,27 @@ class ForkTemplate:
             return None
         else:
             parked = self.spares.take()
+            if parked is None and self.spares.frozen:
+                await self.spares.thaw()
+                parked = self.spares.take()
             if parked is not None:
                 parked.request = request
                 parked.fork_time_ms = max(0.001, (time.monotonic_ns() - began) / 1e6)
         if parked is not None:
             parked.warm_hit = True
-            self._backend.count(warm=True)
+            self.served["warm"] += 1
         return parked
+
+    def warmth(self) -> Warmth:
+        """How many are parked, and how many forks they served."""
+        stock = self.spares
+        return Warmth(
+            parked=len(stock) - stock.frozen,
+            frozen=stock.frozen,
+            kept=self._backend.lot.told_share(stock),
+            forks=sum(self.served.values()),
+            hits=self.served["warm"],
+        )
 
     async def start(self) -> TemplateProcess:
         """The living process, started if there is none. Raises `TemplateFailed`, `IsolationUnavailable`."""
@@ -130,7 +149,8 @@ class ForkTemplate:
         """
         await self.spares.tend()
         await self.vessels.tend()
-        process, idle_s = self.process, self.spares.demand.idle_s(time.monotonic())
+        now = self.spares.clock()
+        process, idle_s = self.process, min(now - self._used_s, self.spares.demand.idle_s(now))
         if (
             process is not None
             and idle_s > FADES_S

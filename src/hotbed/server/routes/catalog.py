@@ -1,8 +1,8 @@
 """The published gateway's wire: images and templates.
 
 The catalog is the node's built-in templates. A tenant bakes its own from a row of it, or from an image: it goes on by
-itself, and `get` tells its phase. A fork here takes about a millisecond and needs no spare prepared, so a live
-template counts as many `warm` as were asked for, under the tier's limit.
+itself, and `get` tells its phase. `warm` and `frozen` are sandboxes that are parked; `declared` is how many the node
+keeps for what was asked, under the tier's limit, and 0 of what nobody wants now: it is forked when somebody does.
 """
 
 from __future__ import annotations
@@ -65,14 +65,14 @@ async def expect(node: Node, call: Call) -> dict[str, Any]:
     """Take note of how many are wanted, under the tier's limit."""
     row = _own(node, call)
     width = call.body.get("width")
-    node.templates.expect(row.name, _width(call, width))
+    await node.templates.expect(row.name, _width(call, width))
     return {"id": row.id, "expected_width": node.templates.widths[row.name]}
 
 
 async def release(node: Node, call: Call) -> dict[str, Any]:
     """Forget how many are wanted. What lives is left alone."""
     row = _own(node, call)
-    node.templates.expect(row.name, 0)
+    await node.templates.expect(row.name, 0)
     return {"id": row.id, "released": True, "released_at": datetime.now(timezone.utc).isoformat(timespec="seconds")}
 
 
@@ -156,7 +156,10 @@ def _status(node: Node, call: Call, row: TemplateRow) -> dict[str, Any]:
     """A template as the wire tells of it. A built-in one that nobody used yet is warmed by its first fork."""
     public = row.visibility == "public"
     ready = public or row.phase == "Live"
-    declared = min(node.templates.widths.get(row.name, row.declared), node.policy.max_sandboxes)
+    width = min(node.templates.widths.get(row.name, row.declared), node.policy.max_sandboxes)
+    declared = node.templates.declared(row.name, width)
+    warm = row.warm if node.templates.warmth(row.name) is not None else declared
+    frozen = row.frozen
     return {
         **{key: value for key, value in asdict(row).items() if key in ("id", "visibility", "error", "digest")},
         "name": short_name(row),
@@ -165,10 +168,10 @@ def _status(node: Node, call: Call, row: TemplateRow) -> dict[str, Any]:
         "tier": "demo",
         "description": Templates.describe(row.name),
         "declared": declared,
-        "warm": declared if ready else 0,
-        "frozen": 0,
-        "per_node": [{"node": node.id, "warm": declared if ready else 0, "frozen": 0}],
-        "converge_state": "converged" if ready else "converging",
+        "warm": warm if ready else 0,
+        "frozen": frozen,
+        "per_node": [{"node": node.id, "warm": warm if ready else 0, "frozen": frozen}],
+        "converge_state": "converged" if ready and warm + frozen >= declared else "converging",
         "bake_mode": "inherited_artifact" if public else "built",
         "build_fails": row.build_fails,
         "live_state": row.live_state,

@@ -11,6 +11,7 @@ import pytest
 from hotbed.errors import SandboxFailed
 from hotbed.runtime.backends.fork_template import ForkTemplate
 from hotbed.runtime.base import BoxRequest, Limits, TemplateSpec
+from hotbed.runtime.lot import Lot
 
 ANY: Any = SimpleNamespace()
 SPEC = TemplateSpec(name="python", programs=())
@@ -31,17 +32,16 @@ def test_a_spare_serves_what_it_is_like(request_: BoxRequest, served: bool) -> N
     """What asks for anything else is forked for itself."""
 
     async def scenario() -> None:
-        counted: list[bool] = []
         spare: Any = SimpleNamespace(request=None, warm_hit=False, fork_time_ms=0.0)
         settings = SimpleNamespace(spares=1, vessels=1)
-        backend: Any = SimpleNamespace(settings=settings, solos=True, count=lambda *, warm: counted.append(warm))
+        backend: Any = SimpleNamespace(settings=settings, solos=True, lot=Lot())
         view: Any = None
         template = ForkTemplate(SPEC, backend, view, view)
         template.spares.take = lambda: spare  # type: ignore[method-assign]  # no process here
 
-        found = template._take_parked(request_, request_.limits or SPEC.limits)
+        found = await template._take_parked(request_, request_.limits or SPEC.limits)
 
-        assert (found is spare, spare.warm_hit, counted) == (served, served, [True] if served else [])
+        assert (found is spare, spare.warm_hit, template.served["warm"]) == (served, served, int(served))
 
     asyncio.run(scenario())
 
@@ -52,9 +52,9 @@ def test_what_nobody_used_for_an_hour_is_ended(monkeypatch: pytest.MonkeyPatch) 
     async def scenario() -> None:
         killed: list[str] = []
         busy = ""
-        layers = SimpleNamespace(stand_on=lambda _: busy == "layer")
+        layers = SimpleNamespace(stand_on=lambda _: busy == "layer", frost=None)
         settings = SimpleNamespace(spares=1, vessels=0)
-        backend: Any = SimpleNamespace(settings=settings, solos=True, layers=layers)
+        backend: Any = SimpleNamespace(settings=settings, solos=True, layers=layers, lot=Lot())
         view: Any = None
         for case in ("box", "layer", "used", ""):
             busy = case
@@ -65,7 +65,7 @@ def test_what_nobody_used_for_an_hour_is_ended(monkeypatch: pytest.MonkeyPatch) 
             template._process = process
             template.spares.refill_soon = lambda *_: None  # type: ignore[method-assign]  # nothing to make one of
             if case != "used":
-                template.spares.demand.used(-1e6)
+                template._used_s = template.spares.demand._used_s = -1e6
             await template.tend()
         assert killed == ["nobody used it for an hour"]
 
@@ -88,7 +88,7 @@ def test_a_box_that_cannot_be_parked_is_ended() -> None:
 
     async def scenario() -> None:
         settings = SimpleNamespace(spares=1, vessels=1)
-        backend: Any = SimpleNamespace(settings=settings, solos=True, make_box=make_box)
+        backend: Any = SimpleNamespace(settings=settings, solos=True, make_box=make_box, lot=Lot())
         view: Any = None
         template = ForkTemplate(SPEC, backend, view, view)
         template._process = SimpleNamespace(is_alive=lambda: True)  # type: ignore[assignment]  # no process here
@@ -113,7 +113,7 @@ def test_a_process_that_nobody_waits_for_is_ended() -> None:
             return SimpleNamespace(ready=ready, kill=killed.append, is_alive=lambda: not killed), None
 
         settings = SimpleNamespace(spares=1, vessels=1)
-        backend: Any = SimpleNamespace(settings=settings, solos=True, start_process=start)
+        backend: Any = SimpleNamespace(settings=settings, solos=True, start_process=start, lot=Lot())
         view: Any = None
         starting = asyncio.ensure_future(ForkTemplate(SPEC, backend, view, view).start())
         await asyncio.sleep(0.01)
