@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
+from hotbed.errors import InvalidSpec
 from hotbed.grading import CallLimits, PropertyReward, StdioReward, UnitTestReward
 from hotbed.grading.wire_form import Spec
+
+
+def read_cases(path: Path) -> list[dict[str, Any]]:
+    """The cases of a file. A line ends at a newline: text may hold what else Unicode has for one."""
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").split("\n") if line.strip()]
 
 
 def spec_from_case(case: Mapping[str, Any]) -> Spec:
     """The spec of one line. Raises `InvalidSpec` for one that is broken on purpose."""
     spec = case["spec"]
-    return _READERS[spec["type"]](spec)
+    try:
+        return _READERS[spec["type"]](spec)
+    except KeyError as error:
+        raise InvalidSpec(f"{error} is missing, or known to nobody") from None
 
 
 def candidates_of(case: Mapping[str, Any]) -> list[Any]:
@@ -33,10 +44,17 @@ def _common(spec: Mapping[str, Any]) -> dict[str, Any]:
     return {"entry": spec.get("entry", ""), "prelude": spec.get("prelude", ""), "limits": _limits(spec)}
 
 
+#: What the expression of an expected value may use.
+_BUILTINS = {
+    kind.__name__: kind
+    for kind in (bool, bytearray, bytes, chr, complex, dict, float, frozenset, int, list, range, set, str, sum, tuple)
+}
+
+
 def _expected(case: Mapping[str, Any]) -> Any:
     for name in ("expected_expr", "expected_repr"):
         if name in case:
-            return eval(case[name], {"__builtins__": {}, "set": set, "float": float, "frozenset": frozenset})
+            return eval(case[name], {"__builtins__": _BUILTINS})
     return case["expected"]
 
 

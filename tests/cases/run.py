@@ -17,10 +17,10 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import hotbed
-from hotbed.errors import InvalidSpec
+from hotbed.errors import Error, InvalidSpec
 from hotbed.grading import GradeResult, extract
 from hotbed.grading.verdicts import spec_failure
-from tests.cases.reading import candidates_of, spec_from_case
+from tests.cases.reading import candidates_of, read_cases, spec_from_case
 
 Graded = tuple[list[GradeResult], float]
 
@@ -33,15 +33,23 @@ def main(paths: list[str]) -> int:
     client = hotbed.connect()
     wrong = 0
     with client:
-        for case in (json.loads(line) for path in paths for line in Path(path).read_text().splitlines() if line):
+        for case in (case for path in paths for case in read_cases(Path(path))):
             started = time.monotonic()
-            problems = list(differences(case, client))
+            problems = list(_problems(case, client))
             wrong += bool(problems)
             took = time.monotonic() - started
             sys.stdout.write(f"{'ok  ' if not problems else 'FAIL'} {case['id']} {took:.2f}s {'; '.join(problems)}\n")
             sys.stdout.flush()
     sys.stdout.write(f"{wrong} differ\n")
     return 1 if wrong else 0
+
+
+def _problems(case: Mapping[str, Any], client: Any) -> Iterator[str]:
+    """What is not as the case expects; one that cannot be graded at all is told like the others."""
+    try:
+        yield from differences(case, client)
+    except (Error, LookupError, TypeError, ValueError) as error:
+        yield f"not graded: {type(error).__name__}: {error}"
 
 
 def differences(case: Mapping[str, Any], client: Any) -> Iterator[str]:

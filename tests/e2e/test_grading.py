@@ -5,7 +5,6 @@ The three outcomes are what is at stake: a score, the candidate's failure, and n
 
 from __future__ import annotations
 
-import json
 import os
 import time
 from collections.abc import Iterator
@@ -31,6 +30,7 @@ from hotbed.errors import NodeUnavailable
 from hotbed.grading import CallLimits
 from hotbed.sdk import calls
 from hotbed.sdk.grading import grade_request
+from tests.cases.reading import read_cases
 from tests.cases.run import differences
 from tests.e2e.node_process import NodeProcess, node_process
 from tests.e2e.processes import children_of, wait_until
@@ -106,15 +106,16 @@ def test_all_of_human_eval_sealed(client: Client) -> None:
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("name", ["extract.jsonl", "sealed.jsonl", "stdio.jsonl", "grading.jsonl"])
+@pytest.mark.parametrize(
+    "name", ["awkward.jsonl", "extract.jsonl", "hacks.jsonl", "sealed.jsonl", "stdio.jsonl", "grading.jsonl"]
+)
 def test_every_case_has_its_verdict(client: Client, name: str) -> None:
     """Ours, and the published ones where they lie beside the repository."""
     path = next((each for each in (CASES / name, CASES.parents[2] / "shared" / "cases" / name) if each.exists()), None)
     if path is None:
         pytest.skip(f"{name} is not here")
     wrong = {}
-    for line in path.read_text().splitlines():
-        case = json.loads(line)
+    for case in read_cases(path):
         if problems := list(differences(case, client)):
             wrong[case["id"]] = problems
 

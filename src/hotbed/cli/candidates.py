@@ -51,9 +51,9 @@ def read_text(path: str) -> str:
 
 
 def read_candidates(path: str, entry: str) -> list[Candidate]:
-    """The candidates of a jsonl file, in order."""
+    """The candidates of a jsonl file, in order. Only a newline ends a line: text may hold U+2028 and its like."""
     found: list[Candidate] = []
-    for number, line in enumerate(read_text(path).splitlines(), 1):
+    for number, line in enumerate(read_text(path).split("\n"), 1):
         if line.strip():
             try:
                 found.append(_candidate(json.loads(line), len(found), entry))

@@ -33,9 +33,21 @@ class Case:
 
     def to_wire(self) -> dict[str, Any]:
         """The tagged form: every builtin type survives."""
-        call = plain.pack([list(self.args), dict(self.kwargs)])
-        found = {"call": call, "expected": plain.pack(self.expected)}
+        call = _portable(plain.pack([list(self.args), dict(self.kwargs)]))
+        found = {"call": call, "expected": _portable(plain.pack(self.expected))}
         return found if self.weight == 1.0 else {**found, "weight": self.weight}
+
+
+def _portable(packed: Any) -> Any:
+    """Packed data as any reader of JSON takes it, which knows neither NaN nor half a surrogate pair."""
+    kind = type(packed)
+    if kind is float and not math.isfinite(packed):
+        return {"f": repr(packed)}
+    if kind is str and any("\ud800" <= char <= "\udfff" for char in packed):
+        return {"u": packed.encode("utf-8", "surrogatepass").hex()}
+    if kind is list or kind is tuple:
+        return [_portable(item) for item in packed]
+    return {tag: _portable(item) for tag, item in packed.items()} if kind is dict else packed
 
 
 def case_of(value: Case | Mapping[str, Any], where: str) -> Case:

@@ -41,6 +41,13 @@ def test_candidates_come_in_three_forms(tmp_path: Path) -> None:
     assert "no code" in found[3].reason
 
 
+def test_only_a_newline_ends_a_line(tmp_path: Path) -> None:
+    """Models write U+2028 and form feeds, and JSON lets the former through as it is."""
+    text = "x = '\u2028\x85'"
+
+    assert read(tmp_path / "c.jsonl", json.dumps({"code": text}, ensure_ascii=False) + "\r")[0].code == text
+
+
 @pytest.mark.parametrize(
     "line",
     [

@@ -31,6 +31,18 @@ def test_every_builtin_type_survives_the_wire() -> None:
     assert case_of(json.loads(json.dumps(case.to_wire())), "x") == case
 
 
+def test_what_strict_readers_of_json_refuse_survives() -> None:
+    """NaN, the infinities and half a surrogate pair, wherever they are."""
+    case = Case(args=(float("-inf"), [{"\ud800": (float("inf"),)}]), expected=[float("nan"), "a\udfffb", int, slice(1)])
+
+    wire = json.loads(json.dumps(case.to_wire(), allow_nan=False, ensure_ascii=False).encode())
+    found = case_of(wire, "x")
+
+    assert (
+        found.args == case.args and found.expected[1:] == case.expected[1:] and found.expected[0] != found.expected[0]
+    )
+
+
 @pytest.mark.parametrize(
     ("value", "message"),
     [

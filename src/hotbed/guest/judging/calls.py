@@ -5,7 +5,8 @@ none).
 
     [id,"q",op,target]      a question; next line its arguments, then, if any, its keyword arguments
     [id,"k"]                an answer; next line its value, then, if they changed, the arguments as they are now
-    [id,"e",names,origin]   a failure: class names along the MRO, and whose exception it was; next line its arguments
+    [id,"e",names,origin]   a failure: class names along the MRO, and whose exception it was; next line its arguments,
+                            then, if it has any, its attributes
 
 Either side may ask while it is being asked (a test passes a callback), so waiting for an answer means serving
 questions. An answer counts only for the question whose id it carries. `{"a": n}` as a value is "argument n, the same
@@ -22,7 +23,7 @@ import struct
 import threading
 from typing import Any, Callable, Dict, List, NoReturn, Optional, Sequence, Tuple, Type
 
-from . import plain
+from . import failures, plain
 
 MESSAGE_LIMIT = 16 << 20
 NESTING_LIMIT = 40
@@ -147,7 +148,9 @@ class Peer:
         """The number of an exception that the other side once sent, or gave."""
         return None
 
-    def failed(self, op: str, names: List[str], origin: Any, args: List[Any]) -> NoReturn:
+    def failed(
+        self, op: str, names: List[str], origin: Any, args: List[Any], attributes: Optional[Dict[str, Any]] = None
+    ) -> NoReturn:
         """Raise what a failure of the other side stands for."""
         raise Broken("a failure")
 
@@ -236,15 +239,11 @@ class Peer:
         return message
 
     def _failure(self, number: int, error: BaseException) -> bytes:
-        names = [kind.__name__ for kind in type(error).__mro__[:20]]
-        head = plain.dumps([number, "e", names, self.origin(error)])
-        try:
-            args = plain.encode(list(error.args))
-        except (TypeError, ValueError, RecursionError):
-            args = b""
-        if not args or len(args) > 10_000:
-            args = plain.encode([describe(error)])
-        return head + b"\n" + args
+        head = plain.dumps([number, "e", failures.names_of(error), self.origin(error)])
+        attributes = failures.plain_attributes(error)
+        return (
+            head + b"\n" + plain.encode(failures.plain_arguments(error)) + (b"\n" + attributes if attributes else b"")
+        )
 
 
 @functools.lru_cache(maxsize=1000)
@@ -252,19 +251,16 @@ def _question(op: str, target: Any) -> bytes:
     return b'"q",%b,%b' % (plain.dumps(op), plain.dumps(target))
 
 
-def describe(error: BaseException) -> str:
-    """An exception's text, whatever its own `__str__` does."""
-    try:
-        return str(error)[:2000]
-    except Exception:  # noqa: BLE001  whoever wrote the class may raise anything
-        return "(no text)"
-
-
-def _failure_parts(head: List[Any], lines: List[bytes], borrow: plain.Borrow) -> Tuple[List[str], Any, List[Any]]:
+def _failure_parts(
+    head: List[Any], lines: List[bytes], borrow: plain.Borrow
+) -> Tuple[List[str], Any, List[Any], Dict[str, Any]]:
     names, args = head[2], plain.decode(lines[0], borrow)
+    attributes = plain.decode(lines[1]) if len(lines) > 1 else {}
     if type(names) is not list or not names or any(type(name) is not str for name in names) or type(args) is not list:
         raise Broken("not a failure")
-    return names, head[3], args
+    if type(attributes) is not dict or any(type(name) is not str for name in attributes):
+        raise Broken("not a failure")
+    return names, head[3], args, attributes
 
 
 def merge_arguments(args: Sequence[Any], now: Any) -> None:

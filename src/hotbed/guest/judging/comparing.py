@@ -16,6 +16,8 @@ import math
 from collections import Counter
 from typing import Any, Callable, Dict
 
+from .records import Record
+
 _NUMBERS = (int, float, complex)
 
 
@@ -28,10 +30,12 @@ def same(out: Any, expected: Any, mode: str = "default", options: Dict[str, Any]
 
 
 def _listed(value: Any) -> Any:
-    """Numpy arrays as nested lists, wherever they are in lists, tuples and dicts."""
+    """Numpy arrays as nested lists, and named tuples as tuples, wherever they are in lists, tuples and dicts."""
     kind = type(value)
     if kind.__name__ == "ndarray" and hasattr(value, "tolist"):
         return value.tolist()
+    if isinstance(value, Record):
+        kind, value = tuple, tuple(value)
     if kind is list or kind is tuple:
         return kind(map(_listed, value)) if any(map(_may_hold_arrays, value)) else value
     if kind is dict:
@@ -40,7 +44,7 @@ def _listed(value: Any) -> Any:
 
 
 def _may_hold_arrays(value: Any) -> bool:
-    return type(value) in (list, tuple, dict) or type(value).__name__ == "ndarray"
+    return isinstance(value, (list, tuple, dict)) or type(value).__name__ == "ndarray"
 
 
 def _default(out: Any, expected: Any, options: Dict[str, Any]) -> bool:
@@ -114,7 +118,7 @@ def _kinds(keys: Any) -> Any:
 
 
 def _typed(key: Any) -> Any:
-    if type(key) is tuple:
+    if isinstance(key, tuple):
         return tuple, tuple(map(_typed, key))
     if type(key) is frozenset:
         return frozenset, frozenset(map(_typed, key))

@@ -9,7 +9,11 @@ a subclass nobody has seen. Names never select anything but an ordinary exceptio
 from __future__ import annotations
 
 import builtins
-from typing import Any, Dict, List, Mapping, Tuple, Type
+from typing import Any, Dict, List, Mapping, Optional, Tuple, Type
+
+from . import plain
+
+FAILURE_LIMIT = 10_000  # bytes of what an exception holds
 
 
 class CandidateError(Exception):
@@ -24,10 +28,26 @@ _FORBIDDEN = frozenset(("StopIteration", "StopAsyncIteration", "GeneratorExit", 
 _cache: Dict[Tuple[str, type], Type[BaseException]] = {}
 
 
-def rebuild(op: str, names: List[str], args: List[Any], known: Mapping[str, Type[BaseException]]) -> BaseException:
+def rebuild(
+    op: str,
+    names: List[str],
+    args: List[Any],
+    known: Mapping[str, Type[BaseException]],
+    attributes: Optional[Mapping[str, Any]] = None,
+) -> BaseException:
     """The exception to raise for a failure. Only asking for the next item may say that there is none."""
-    if op in ("next", "send") and names[0] == "StopIteration":
+    if op in ("next", "send", "throw") and names[0] == "StopIteration":
         return StopIteration(*args[:1])
+    if op == "anext" and names[0] == "StopAsyncIteration":
+        return StopAsyncIteration()
+    error = _ordinary(names, args, known)
+    for name, value in (attributes or {}).items():
+        if name.isidentifier() and not name.startswith("_") and not hasattr(error, name):
+            setattr(error, name, value)
+    return error
+
+
+def _ordinary(names: List[str], args: List[Any], known: Mapping[str, Type[BaseException]]) -> BaseException:
     for name in names:
         base = known.get(name) or _builtin(name)
         if base is not None:
@@ -65,3 +85,39 @@ def _instance(kind: Type[BaseException], args: List[Any]) -> BaseException:
 
 def _first_argument(error: BaseException) -> str:
     return str(error.args[0]) if error.args else ""
+
+
+def names_of(error: BaseException) -> List[str]:
+    """The names of its classes, the most special first."""
+    return [kind.__name__ for kind in type(error).__mro__[:20]]
+
+
+def plain_arguments(error: BaseException) -> List[Any]:
+    """Its arguments where they are plain and small, else its text."""
+    try:
+        if len(plain.encode(list(error.args))) <= FAILURE_LIMIT:
+            return list(error.args)
+    except (TypeError, ValueError, RecursionError):
+        pass
+    return [describe(error)]
+
+
+def plain_attributes(error: BaseException) -> bytes:
+    """What the class of an exception has stored in it, as far as it is public, plain and small."""
+    found = {}
+    for name, value in list(getattr(error, "__dict__", {}).items()):
+        try:
+            if type(name) is str and not name.startswith("_") and len(plain.encode(value)) <= FAILURE_LIMIT:
+                found[name] = value
+        except (TypeError, ValueError, RecursionError):
+            pass
+    text = plain.encode(found) if found else b""
+    return text if len(text) <= FAILURE_LIMIT else b""
+
+
+def describe(error: BaseException) -> str:
+    """An exception's text, whatever its own `__str__` does."""
+    try:
+        return str(error)[:2000]
+    except Exception:  # noqa: BLE001  whoever wrote the class may raise anything
+        return "(no text)"

@@ -12,6 +12,7 @@ from .. import frames
 from . import calls, proxies, sealing
 from .candidate import HERE
 from .judge_checks import Verdict
+from .proxy_functions import Function
 
 _MEET_S = 20.0
 _MEET_SLACK_S = 2.0  # less than a judge waits for its worker beyond the candidate's own time
@@ -183,7 +184,7 @@ def stub(peer: sealing.JudgePeer, found: Dict[str, Any], name: str) -> Any:
     kind = found[name]
     if kind is None:
         raise KeyError(name)
-    return proxies.Function(peer, None, name) if kind == "f" else peer.export(name)
+    return Function(peer, None, name) if kind == "f" else peer.export(name)
 
 
 class Missing(AttributeError):
@@ -191,12 +192,12 @@ class Missing(AttributeError):
 
 
 class StubModule(types.ModuleType):
-    """What `import solution` gives to the tests."""
+    """What `import solution` gives to the tests. `from solution import *` gives the names that they use."""
 
-    def __init__(self, name: str, peer: sealing.JudgePeer, found: Dict[str, Any]) -> None:
+    def __init__(self, name: str, peer: sealing.JudgePeer, found: Dict[str, Any], used: List[str]) -> None:
         super().__init__(name)
         self.__dict__["_hotbed"] = (peer, found)
-        self.__dict__["__all__"] = [each for each, kind in found.items() if type(each) is str and kind]
+        self.__dict__["__all__"] = [each for each in used if found.get(each)]
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
@@ -208,3 +209,16 @@ class StubModule(types.ModuleType):
             raise Missing(f"the candidate defines no {name!r}") from None
         self.__dict__[name] = value
         return value
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """A test puts something in place of a name of the module: the candidate's code meets it, too."""
+        peer = self.__dict__["_hotbed"][0]
+        if not name.startswith("__"):
+            is_own = isinstance(value, Function) and proxies.live(value)[1] is None and value.__name__ == name
+            peer.question("unpatch" if is_own else "patch", name, () if is_own else (value,))
+        self.__dict__[name] = value
+
+    def __delattr__(self, name: str) -> None:
+        self.__dict__.pop(name, None)
+        if not name.startswith("__"):
+            self.__dict__["_hotbed"][0].question("unpatch", name, ())

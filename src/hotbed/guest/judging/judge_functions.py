@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
+import functools
 import inspect
-import pathlib
-import tempfile
 import types
 import unittest
 from typing import Any, Callable, Dict, Iterator, List, Set, Tuple
 
-from . import minipytest
+from . import minifixtures, minipytest
 from .judge_checks import SpecError, explain
 
 Run = Callable[[], Tuple[str, str]]
@@ -94,7 +94,7 @@ def _parameters(function: Any) -> List[str]:
     return [name for name in inspect.signature(function).parameters if name != "self"]
 
 
-_BUILTIN = ("request", "tmp_path")
+_BUILTIN = ("request", *minifixtures.MAKE)
 
 
 class _Test:
@@ -112,6 +112,7 @@ class _Test:
         self._values, self._fixed = values, fixed
         self._made: Dict[str, Any] = {}
         self._open: List[Any] = []
+        self._instance: Any = None
 
     def run(self) -> Tuple[str, str]:
         """The outcome. Skips and expected failures are no passes."""
@@ -130,30 +131,38 @@ class _Test:
 
     def _call(self) -> None:
         try:
+            function = self._bind()
+            self._instance = getattr(function, "__self__", None)
             for name, each in self._fixtures.items():
                 if getattr(each, minipytest.FIXTURE).get("autouse"):
                     self._fixture(name)
-            function = self._bind()
-            function(**{name: self._argument(name) for name in _parameters(function)})
+            made = function(**{name: self._argument(name) for name in _parameters(function)})
+            if inspect.iscoroutine(made):
+                asyncio.run(made)
+            elif inspect.isgenerator(made):
+                raise TypeError("a test that yields has run nothing")
         finally:
-            for generator in reversed(self._open):
-                next(generator, None)
+            for close in reversed(self._open):
+                close()
 
     def _argument(self, name: str) -> Any:
         return self._values[name] if name in self._values else self._fixture(name)
 
     def _fixture(self, name: str) -> Any:
-        if name == "tmp_path":
-            return pathlib.Path(tempfile.mkdtemp())
+        if name not in self._made and name not in self._fixtures and name in minifixtures.MAKE:
+            made = self._made[name] = minifixtures.MAKE[name]()
+            self._open += [made.close] if hasattr(made, "close") else []
         if name not in self._made:
             function = self._fixtures[name]
             wanted = [each for each in _parameters(function) if each != "request"]
             arguments = {each: self._argument(each) for each in wanted}
+            if "self" in inspect.signature(function).parameters:
+                arguments["self"] = self._instance
             if "request" in _parameters(function):
                 arguments["request"] = types.SimpleNamespace(param=self._fixed.get(name))
             made = function(**arguments)
             if inspect.isgenerator(made):
-                self._open.append(made)
+                self._open.append(functools.partial(next, made, None))
                 made = next(made)
             self._made[name] = made
         return self._made[name]

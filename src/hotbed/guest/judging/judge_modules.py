@@ -12,10 +12,9 @@ import types
 import unittest
 from typing import Any, Dict, Iterator, List, Optional, Tuple
 
-from . import judge_functions, loading, minipytest, sealing
+from . import judge_functions, judge_names, loading, minipytest, proxies, sealing
 from .judge_candidate import Candidate, StubModule, stub
 from .judge_checks import Checks, SpecError, Verdict, explain
-from .judge_names import free_names
 
 
 class _Inert:
@@ -55,7 +54,7 @@ class ModuleStyle:
             self._codes = [
                 (name, compile(text, name, "exec", dont_inherit=True)) for name, text in self._sources.items()
             ]
-            self._free = sorted({name for text in self._sources.values() for name in free_names(text)})
+            self._free = sorted({name for text in self._sources.values() for name in judge_names.free_names(text)})
         except (SyntaxError, ValueError, RecursionError) as error:
             raise SpecError(f"tests: {explain(error)}") from None
         self._kept = set(sys.modules)
@@ -110,13 +109,13 @@ class ModuleStyle:
         except Exception as error:  # noqa: BLE001  the candidate's code may raise anything while it loads
             verdict.say("candidate_error", "the code does not load: " + explain(error))
             return verdict
-        sys.modules[self._spec["module"]] = StubModule(self._spec["module"], peer, found)
+        sys.modules[self._spec["module"]] = StubModule(self._spec["module"], peer, found, self._free)
         stubs = {name: stub(peer, found, name) for name in self._free if found.get(name)}
         try:
             modules = self._import(stubs)
             tests = list(self._tests(modules))
             if self._official is None:
-                verdict.checks = Checks([name for name, _ in tests])
+                verdict.checks = Checks(self._with_written([name for name, _ in tests]))
                 verdict.unsealed.append("the tests use the candidate while they are collected")
             self._run_all(modules, tests, verdict)
         except sealing.Over as over:
@@ -128,6 +127,18 @@ class ModuleStyle:
         if peer.over is not None:
             verdict.say(peer.over.status if peer.over.status != "exit" else "candidate_error", peer.over.reason)
         return verdict
+
+    def _with_written(self, collected: List[str]) -> List[str]:
+        """And the test functions that are in the sources and were not collected: the candidate has replaced them."""
+        several = len(self._sources) > 1
+        written = [
+            (file[:-3].replace("/", ".") + "::" if several else "") + name
+            for file, text in self._sources.items()
+            for name in judge_names.test_functions(text)
+            if self._functions
+        ]
+        found = {name.partition("[")[0] for name in collected}
+        return collected + [name for name in written if name not in found]
 
     def _run_all(self, modules: List[types.ModuleType], tests: List[Tuple[str, Any]], verdict: Verdict) -> None:
         for module in modules:
@@ -181,7 +192,10 @@ class _Recorder(unittest.TestResult):
         self._checks.record(self._prefix + _name(test), outcome, message)
 
     def addSuccess(self, test: Any) -> None:
-        self._note(test, "passed")
+        if proxies.live(getattr(test, getattr(test, "_testMethodName", ""), None)) is None:
+            self._note(test, "passed")
+        else:
+            self._note(test, "error", "the candidate has put something in place of the test")
 
     def addFailure(self, test: Any, err: Any) -> None:
         self._note(test, "failed", explain(err[1]))

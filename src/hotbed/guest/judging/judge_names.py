@@ -42,6 +42,15 @@ def _is_assigned_global(flags: int) -> bool:
     return bool(flags & _symtable.DEF_GLOBAL and flags & _symtable.DEF_LOCAL)
 
 
+def test_functions(source: str) -> List[str]:
+    """The test functions that stand in a source, as pytest names them."""
+    found: List[str] = []
+    for node in ast.parse(source).body:
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node.name.startswith("test"):
+            found.append(node.name)
+    return found
+
+
 def instrument(source: str, body_of: str = "") -> Tuple[ast.Module, List[str], Set[int]]:
     """A script whose every assert statement reports, the names of these checks in order, and which are barriers.
 

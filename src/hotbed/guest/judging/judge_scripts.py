@@ -88,7 +88,7 @@ class ScriptStyle:
         return self._spec["module"] in self._spec["tests"]
 
     def _namespace(self, hook: Hook) -> Dict[str, Any]:
-        namespace: Dict[str, Any] = {"__name__": "tests", "__file__": "tests.py", judge_names.HOOK: hook}
+        namespace: Dict[str, Any] = {"__name__": "__main__", "__file__": "tests.py", judge_names.HOOK: hook}
         try:
             exec(self._support, namespace)
         except Exception as error:
@@ -99,7 +99,7 @@ class ScriptStyle:
         self, namespace: Dict[str, Any], peer: sealing.JudgePeer, found: Dict[str, Any], wanted: List[str]
     ) -> List[str]:
         """Put the stubs in place; the names that the candidate lacks."""
-        sys.modules[self._spec["module"]] = StubModule(self._spec["module"], peer, found)
+        sys.modules[self._spec["module"]] = StubModule(self._spec["module"], peer, found, wanted)
         missing = []
         entry = self._entry()
         for name in dict.fromkeys([*wanted, *([entry] if entry else [])]):

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import copy
 import inspect
 import operator
+import os
 import types
 from typing import Any, Callable, Dict, List, NoReturn, Optional, Set
 
-from . import calls, failures, loading, plain
+from . import borrowed, calls, failures, loading, plain
 
 LOAD_CPU_S = 5.0  # for imports, on top of what a call may use
 
@@ -24,6 +26,8 @@ class CandidatePeer(calls.Peer):
         self._lent: List[Any] = []
         self._numbers: Dict[int, int] = {}
         self._described: Set[int] = set()
+        self._patched: Dict[str, Any] = {}
+        self._surroundings = borrowed.Surroundings()
 
     def load(self) -> None:
         """Load the program and tell what the names asked for are."""
@@ -48,16 +52,60 @@ class CandidatePeer(calls.Peer):
         loading.limit_cpu(self._program.cpu_s)
         try:
             if op == "run":
-                return loading.resolve(self._module, target)(*args, **kwargs)
-            if op == "export":
-                return loading.lookup(self._module, target)
-            return OPERATIONS[op](*args, **kwargs)
+                value = loading.resolve(self._module, target)(*args, **kwargs)
+                return _Live(value) if id(value) in self._numbers else value
+            own = getattr(self, "_" + op, None) if op in _OWN else None
+            value = OPERATIONS[op](*args, **kwargs) if own is None else own(target, *args)
+            made_here = op == "call" and isinstance(args[0], type) and _is_more_than_its_value(value)
+            return _Live(value) if made_here or id(value) in self._numbers else value
         finally:
             if self._nesting == 1:
+                self._surroundings.deliver()
                 loading.limit_cpu(0.0)
 
+    def _export(self, target: str) -> Any:
+        return loading.lookup(self._module, target)
+
+    def _surround(self, target: Any, now: Dict[str, Any]) -> None:
+        self._surroundings.change(now)
+
+    def _patch(self, target: str, value: Any) -> None:
+        """A test puts something in place of a name of the module."""
+        self._patched.setdefault(target, self._module.__dict__.get(target, _ABSENT))
+        self._module.__dict__[target] = value
+
+    def _unpatch(self, target: str) -> None:
+        value = self._patched.pop(target, _ABSENT)
+        if value is not _ABSENT:
+            self._module.__dict__[target] = value
+        else:
+            self._module.__dict__.pop(target, None)
+
+    def _exit(self, target: Any, manager: Any, *told: Any) -> bool:
+        error = self._told(*told) if told else None
+        return bool(type(manager).__exit__(manager, type(error) if told else None, error, None))
+
+    def _aexit(self, target: Any, manager: Any, *told: Any) -> bool:
+        error = self._told(*told) if told else None
+        return bool(_await(type(manager).__aexit__(manager, type(error) if told else None, error, None)))
+
+    def _throw(self, target: Any, generator: Any, *told: Any) -> Any:
+        return generator.throw(self._told(*told))
+
+    def _told(self, names: List[str], origin: Any, args: List[Any]) -> BaseException:
+        """An exception of the tests; one of the module's own where its class is."""
+        own = {
+            name: value
+            for name, value in self._module.__dict__.items()
+            if isinstance(value, type) and issubclass(value, BaseException)
+        }
+        error = failures.rebuild("told", names, args, own)
+        error._hotbed_origin = origin  # type: ignore[attr-defined]  # any exception takes attributes
+        return error
+
     def lend(self, value: Any) -> Any:
-        if isinstance(value, _Borrowed):
+        value = value.value if type(value) is _Live else value
+        if isinstance(value, borrowed.Borrowed):
             return {"y": value.__dict__["_number"]}
         number = self._numbers.get(id(value))
         if number is None:
@@ -76,9 +124,13 @@ class CandidatePeer(calls.Peer):
             return [number, "c", value.__name__, bases, errors]
         if inspect.iscoroutine(value):
             return [number, "w"]
+        if isinstance(value, types.AsyncGeneratorType):
+            return [number, "a"]
         if isinstance(value, (types.FunctionType, types.MethodType, types.BuiltinFunctionType)):
             return [number, "f", getattr(value, "__name__", "")]
-        if hasattr(type(value), "__next__"):
+        if isinstance(value, types.GeneratorType):
+            return [number, "g"]
+        if hasattr(type(value), "__next__") and not type(value).__flags__ & _HEAP_TYPE:
             return [number, "i"]
         return [number, "o", self.lend(type(value))["h"]]
 
@@ -86,24 +138,63 @@ class CandidatePeer(calls.Peer):
         if tag == "y":
             return self._lent[value]
         if tag == "h":
-            return _BORROWED[value[1]](self, value[0])
+            return borrowed.KINDS[value[1]](self, value[0])
         raise plain.BadData("unknown tag")
 
     def origin(self, error: BaseException) -> Optional[int]:
         number: Optional[int] = getattr(error, "_hotbed_origin", None)
         return number
 
-    def failed(self, op: str, names: List[str], origin: Any, args: List[Any]) -> NoReturn:
-        error = failures.rebuild(op, names, args, {})
+    def failed(
+        self, op: str, names: List[str], origin: Any, args: List[Any], attributes: Optional[Dict[str, Any]] = None
+    ) -> NoReturn:
+        error = failures.rebuild(op, names, args, {}, attributes)
         if origin is not None:
             error._hotbed_origin = origin  # type: ignore[attr-defined]  # any exception takes attributes
         raise error
 
 
-def _await(coroutine: Any) -> Any:
+class _Live:
+    """Marks an answer that is lent whatever it is derived from."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+
+def _is_more_than_its_value(value: Any) -> bool:
+    """Whether a list, a text or the like has a class of the candidate with public names or behaviour of its own."""
+    for kind in type(value).__mro__:
+        if not kind.__flags__ & _HEAP_TYPE or kind.__module__ in _LIBRARY or hasattr(kind, "_fields"):
+            return False
+        if any(not name.startswith("_") or name in _BEHAVIOUR for name in vars(kind)):
+            return issubclass(type(value), _BY_VALUE)
+    return False
+
+
+_BY_VALUE = (int, float, complex, str, bytes, list, tuple, dict, set, frozenset, bytearray)
+_BEHAVIOUR = frozenset(f"__{name}__" for name in "getitem setitem delitem missing contains len iter call".split())
+_LIBRARY = frozenset(("collections", "enum", "typing"))
+
+
+def _await(awaitable: Any) -> Any:
+    """Its result. One loop for all: what one await leaves behind is there for the next."""
     import asyncio
 
-    return asyncio.run(coroutine)
+    pid = os.getpid()  # the loop of a process that forked is not its child's
+    if pid not in loops:
+        loops[pid] = asyncio.new_event_loop()
+        asyncio.set_event_loop(loops[pid])
+    return loops[pid].run_until_complete(_whole(awaitable))
+
+
+async def _whole(awaitable: Any) -> Any:
+    return await awaitable
+
+
+loops: Dict[int, Any] = {}
+_ABSENT = object()
+_HEAP_TYPE = 1 << 9  # Py_TPFLAGS_HEAPTYPE: a class that some Python statement has made
+_OWN = frozenset(("export", "surround", "patch", "unpatch", "exit", "aexit", "throw"))
 
 
 OPERATIONS: Dict[str, Callable[..., Any]] = {
@@ -120,77 +211,14 @@ OPERATIONS.update(
         "setattr": setattr,
         "delattr": delattr,
         "enter": lambda manager: type(manager).__enter__(manager),
-        "exit": lambda manager, error: type(manager).__exit__(manager, type(error) if error else None, error, None),
+        "aenter": lambda manager: _await(type(manager).__aenter__(manager)),
+        "aiter": lambda items: type(items).__aiter__(items),
+        "anext": lambda items: _await(type(items).__anext__(items)),
         "await": _await,
+        "copy": copy.copy,
+        "deepcopy": copy.deepcopy,
         "send": lambda generator, value: generator.send(value),
     }
 )
 OPERATIONS.update({f.__name__: f for f in (abs, bool, complex, divmod, float, format, hash, int, iter, len, next)})
 OPERATIONS.update({f.__name__: f for f in (repr, reversed, round, str)})
-
-
-class _Borrowed:
-    """Something of the tests, seen from the candidate."""
-
-    def __init__(self, peer: CandidatePeer, number: int) -> None:
-        self.__dict__["_peer"] = peer
-        self.__dict__["_number"] = number
-
-    def _hotbed_ask(self, op: str, *args: Any, **kwargs: Any) -> Any:
-        return self.__dict__["_peer"].ask(op, self.__dict__["_number"], args, kwargs)
-
-
-class _Function(_Borrowed):
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self._hotbed_ask("call", *args, **kwargs)
-
-
-class _Iterator(_Borrowed):
-    def __iter__(self) -> _Iterator:
-        return self
-
-    def __next__(self) -> Any:
-        return self._hotbed_ask("next")
-
-
-class _Object(_Borrowed):
-    """Public attributes and methods only: the tests' other objects stay out of reach."""
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("_"):
-            raise AttributeError(name)
-        return self._hotbed_ask("getattr", name)
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        self._hotbed_ask("setattr", name, value)
-
-    def __len__(self) -> int:
-        return int(self._hotbed_ask("len"))
-
-    def __getitem__(self, key: Any) -> Any:
-        return self._hotbed_ask("getitem", key)
-
-    def __setitem__(self, key: Any, value: Any) -> None:
-        self._hotbed_ask("setitem", key, value)
-
-    def __iter__(self) -> Any:
-        return self._hotbed_ask("iter")
-
-    def __contains__(self, key: Any) -> bool:
-        return bool(self._hotbed_ask("contains", key))
-
-    def __bool__(self) -> bool:
-        return bool(self._hotbed_ask("bool"))
-
-    def __str__(self) -> str:
-        return str(self._hotbed_ask("str"))
-
-    def __eq__(self, other: object) -> bool:
-        same = isinstance(other, _Object) and other.__dict__["_number"] == self.__dict__["_number"]
-        return same or bool(self._hotbed_ask("eq", other))
-
-    def __hash__(self) -> int:
-        return hash(self.__dict__["_number"])
-
-
-_BORROWED: Dict[str, Callable[[CandidatePeer, int], Any]] = {"f": _Function, "i": _Iterator, "o": _Object}

@@ -39,7 +39,7 @@ class Program:
             start += size
         paths = [path for path, _ in header["files"]]
         return cls(
-            code=texts[0],
+            code=texts[0][1:] if texts[0].startswith("\ufeff") else texts[0],
             prelude=texts[1],
             files=tuple(zip(paths, texts[2:])),
             module=header["module"],

@@ -4,6 +4,8 @@ None, bool, int, float, str and list stand for themselves; everything else is an
 
     t tuple   d dict as pairs   s set   z frozenset   b bytes (hex)   B bytearray   c complex   i a wide int (hex)
     r range   n numpy array     v a value of the standard library (Decimal, Fraction, datetime ..., deque)
+    f a float that JSON has no word for, u text with half a surrogate pair (hex): where strict readers are on the way
+    N named tuple   l slice   T a builtin type or exception (its name)
     h an object that the sender keeps and lends    y an object that the receiver lent before    a argument number n
 
 Exact builtin types come out, whatever went in: a subclass is reduced by the methods of its base class, so that nothing
@@ -17,7 +19,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any, Callable, Dict, FrozenSet, List
 
-from . import plain_arrays, plain_values
+from . import plain_arrays, plain_values, records
 from .plain_text import BadData as BadData
 from .plain_text import dumps as dumps
 from .plain_text import parse as parse
@@ -147,6 +149,9 @@ class _Packer:
         if found is not None:
             tag, parts = found
             return self.pack(parts, depth) if tag == "" else {tag: self.items(parts, depth)}
+        record = records.pack(value) if isinstance(value, tuple) else None
+        if record is not None:
+            return {"N": self.items(record, depth)}
         for base, reduce in _BASES:
             if isinstance(value, base):
                 return self.pack(reduce(value), depth)
@@ -166,6 +171,11 @@ def _write_dict(packer: _Packer, value: Dict[Any, Any], depth: int) -> Any:
     return {"d": [[packer.pack(key, depth), packer.pack(item, depth)] for key, item in value.items()]}
 
 
+def _write_type(packer: _Packer, value: Any, depth: int) -> Any:
+    known = plain_values.TYPES.get(value.__name__) is value
+    return {"T": value.__name__} if known else packer.other(value, depth)
+
+
 _WRITERS: Dict[type, Callable[[_Packer, Any, int], Any]] = {
     tuple: lambda packer, value, depth: {"t": packer.items(value, depth)},
     dict: _write_dict,
@@ -174,6 +184,8 @@ _WRITERS: Dict[type, Callable[[_Packer, Any, int], Any]] = {
     bytes: lambda packer, value, depth: {"b": value.hex()},
     bytearray: lambda packer, value, depth: {"B": value.hex()},
     complex: lambda packer, value, depth: {"c": [value.real, value.imag]},
+    slice: lambda packer, value, depth: {"l": packer.items([value.start, value.stop, value.step], depth)},
+    type: _write_type,
     range: lambda packer, value, depth: {"r": packer.items([value.start, value.stop, value.step], depth)},
 }
 
@@ -258,6 +270,13 @@ def _read_complex(unpacker: _Unpacker, value: Any, depth: int) -> complex:
     return complex(real, imag)
 
 
+def _read_record(unpacker: _Unpacker, value: Any, depth: int) -> Any:
+    name, fields, values = unpacker.items(value, depth)
+    if type(values) is not list:
+        raise BadData("a named tuple has a list of values")
+    return records.unpack(name, fields, values)
+
+
 _READERS: Dict[str, Callable[[_Unpacker, Any, int], Any]] = {
     "t": lambda unpacker, value, depth: tuple(unpacker.items(value, depth)),
     "d": _read_dict,
@@ -266,7 +285,12 @@ _READERS: Dict[str, Callable[[_Unpacker, Any, int], Any]] = {
     "b": _read_hex,
     "B": lambda unpacker, value, depth: bytearray(_read_hex(unpacker, value, depth)),
     "c": _read_complex,
+    "f": lambda unpacker, value, depth: plain_values.NOT_FINITE[value],
     "i": _read_wide,
+    "N": _read_record,
+    "l": lambda unpacker, value, depth: slice(*unpacker.items(value, depth)),
+    "T": lambda unpacker, value, depth: plain_values.TYPES[value],
+    "u": lambda unpacker, value, depth: bytes.fromhex(value).decode("utf-8", "surrogatepass"),
     "r": lambda unpacker, value, depth: range(*unpacker.items(value, depth)),
     "n": lambda unpacker, value, depth: plain_arrays.unpack(unpacker.items(value, depth)),
     "v": lambda unpacker, value, depth: plain_values.unpack(unpacker.items(value, depth)),

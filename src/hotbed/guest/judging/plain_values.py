@@ -6,6 +6,7 @@ anything outside it.
 
 from __future__ import annotations
 
+import builtins
 import collections
 import datetime
 import sys
@@ -67,4 +68,32 @@ _READERS: Dict[str, Callable[..., Any]] = {
     "time": datetime.time.fromisoformat,
     "timedelta": datetime.timedelta,
     "deque": collections.deque,
+}
+
+NOT_FINITE = {"nan": float("nan"), "inf": float("inf"), "-inf": float("-inf")}
+
+#: Types that are the same on both sides. Not those that end an iteration: see `failures`.
+TYPES: Dict[str, type] = {
+    kind.__name__: kind
+    for kind in (
+        *(
+            int,
+            float,
+            complex,
+            bool,
+            str,
+            bytes,
+            bytearray,
+            list,
+            tuple,
+            dict,
+            set,
+            frozenset,
+            range,
+            object,
+            type(None),
+        ),
+        *(each for each in vars(builtins).values() if isinstance(each, type) and issubclass(each, Exception)),
+    )
+    if not issubclass(kind, (StopIteration, StopAsyncIteration))
 }

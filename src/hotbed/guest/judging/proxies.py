@@ -11,25 +11,11 @@ they are refused unless the spec asks for them (`live_operators`), which also ma
 
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, Iterator, List, Optional, Protocol, Tuple
+from typing import Any, Callable, Iterator, List
 
-LIVE = "_hotbed_live"  # (judge's peer, number) in the instance or class dictionary
-SELF = "_hotbed_self"  # the same, in an instance
+from .proxy_functions import LIVE, Asker, Function, Items, askable
 
-
-class Asker(Protocol):
-    """What a stand-in needs of the judge's peer."""
-
-    live_operators: bool
-
-    def question(self, op: str, target: Any, args: Tuple[Any, ...], kwargs: Optional[Dict[str, Any]] = None) -> Any:
-        """Ask the candidate."""
-
-    def unseal(self, reason: str) -> None:
-        """Note that the candidate answered for itself."""
-
-    def is_named(self, number: int) -> bool:
-        """Whether the tests took this class from the candidate by name."""
+SELF = "_hotbed_self"  # as LIVE, in an instance
 
 
 def live(value: Any) -> Any:
@@ -42,50 +28,6 @@ def live(value: Any) -> Any:
     return found
 
 
-class Function:
-    """A callable of the candidate: one of its names, or something it returned."""
-
-    def __init__(self, peer: Asker, number: Optional[int], name: str) -> None:
-        self.__dict__[LIVE] = (peer, number)
-        self.__name__ = self.__qualname__ = name
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        peer, number = self.__dict__[LIVE]
-        if number is None:
-            return peer.question("run", self.__name__, args, kwargs)
-        return peer.question("call", None, (self, *args), kwargs)
-
-    def __repr__(self) -> str:
-        return "<candidate's " + self.__name__ + ">"
-
-
-class Items:
-    """An iterator or generator of the candidate."""
-
-    def __init__(self, peer: Asker, number: int) -> None:
-        self.__dict__[LIVE] = (peer, number)
-
-    def __iter__(self) -> Items:
-        return self
-
-    def __next__(self) -> Any:
-        return self.__dict__[LIVE][0].question("next", None, (self,))
-
-    def send(self, value: Any) -> Any:
-        """Resume the generator with a value."""
-        return _send(self, value)
-
-    def close(self) -> None:
-        """Close the generator."""
-        peer = self.__dict__[LIVE][0]
-        peer.question("call", None, (peer.question("getattr", None, (self, "close")),))
-
-
-def _send(items: Items, value: Any) -> Any:
-    peer = items.__dict__[LIVE][0]
-    return peer.question("next" if value is None else "send", None, (items,) if value is None else (items, value))
-
-
 class ClassStub(type):
     """A class of the candidate."""
 
@@ -93,9 +35,19 @@ class ClassStub(type):
         return live(cls)[0].question("call", None, (cls, *args), kwargs)
 
     def __getattr__(cls, name: str) -> Any:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        return live(cls)[0].question("getattr", None, (cls, name))
+        return live(cls)[0].question("getattr", None, (cls, askable(name)))
+
+    def __setattr__(cls, name: str, value: Any) -> None:
+        found = live(cls)
+        if found is None:  # one of our own, as this file makes it
+            return type.__setattr__(cls, name, value)
+        found[0].question("setattr", None, (cls, askable(name), value))
+
+    def __delattr__(cls, name: str) -> None:
+        live(cls)[0].question("delattr", None, (cls, askable(name)))
+
+    def __getitem__(cls, key: Any) -> Any:
+        return live(cls)[0].question("getitem", None, (cls, key))
 
     def __iter__(cls) -> Iterator[Any]:
         found: Iterator[Any] = live(cls)[0].question("iter", None, (cls,))
@@ -112,9 +64,7 @@ class Instance(metaclass=ClassStub):
     __slots__ = (SELF,)
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("__") and name not in ("__dict__", "__doc__"):
-            raise AttributeError(name)
-        return ask(self, "getattr", name)
+        return ask(self, "getattr", name if name in ("__dict__", "__doc__") else askable(name))
 
     def __setattr__(self, name: str, value: Any) -> None:
         ask(self, "setattr", name, value)
@@ -148,7 +98,24 @@ class Instance(metaclass=ClassStub):
         return ask(self, "contains", item) is True
 
     def __exit__(self, kind: Any, error: Any, trace: Any) -> bool:
-        return ask(self, "exit", error) is True
+        peer = object.__getattribute__(self, SELF)[0]
+        return ask(self, "exit", *(() if error is None else peer.told(error))) is True
+
+    async def __aenter__(self) -> Any:
+        return ask(self, "aenter")
+
+    async def __aexit__(self, kind: Any, error: Any, trace: Any) -> bool:
+        peer = object.__getattribute__(self, SELF)[0]
+        return ask(self, "aexit", *(() if error is None else peer.told(error))) is True
+
+    async def __anext__(self) -> Any:
+        return ask(self, "anext")
+
+    def __await__(self) -> Any:
+        return coroutine(object.__getattribute__(self, SELF)[0], self).__await__()
+
+    def __deepcopy__(self, memo: Any) -> Any:
+        return ask(self, "deepcopy")
 
     def __repr__(self) -> str:
         found: str = _exactly(str, ask(self, "repr"))
@@ -241,7 +208,7 @@ def _forward_operator(op: str, reflected: bool) -> Callable[..., Any]:
 
 
 def _install() -> None:
-    for op in "iter getitem setitem delitem enter reversed".split():
+    for op in "iter next aiter getitem setitem delitem enter reversed copy".split():
         setattr(Instance, f"__{op}__", _forward(op))
     for op in "abs int float complex index round neg pos".split():
         setattr(Instance, f"__{op}__", _forward_named(op))

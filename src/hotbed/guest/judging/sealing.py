@@ -10,10 +10,10 @@ attributes. Nothing else of the judge can be named.
 from __future__ import annotations
 
 import time
-import types
 from typing import Any, Callable, Dict, List, NoReturn, Optional, Set, Tuple, Type
 
-from . import calls, failures, plain, proxies
+from . import callbacks, calls, failures, plain, proxies
+from .proxy_functions import AsyncItems, Function, Generator, Items
 
 SLOW_S = 0.02
 TICK_S = 0.05
@@ -85,6 +85,7 @@ class JudgePeer(calls.Peer):
         self._numbers: Dict[int, int] = {}
         self._stubs: Dict[int, Any] = {}
         self._named: Set[int] = set()
+        self._surroundings = callbacks.Surroundings()
         channel.wait = patience.wait
 
     def question(self, op: str, target: Any, args: Tuple[Any, ...], kwargs: Optional[Dict[str, Any]] = None) -> Any:
@@ -97,6 +98,8 @@ class JudgePeer(calls.Peer):
                 self._before()
             self._depth += 1
             try:
+                if self._depth == 1 and self._surroundings.changed():
+                    self.ask("surround", None, [self._surroundings.replaced()])
                 return self.ask(op, target, args, kwargs)
             except (calls.Gone, calls.Broken, plain.BadData, Over) as error:
                 self._finish(error)
@@ -169,9 +172,9 @@ class JudgePeer(calls.Peer):
             number = len(self._lent)
             self._lent.append(value)
             self._numbers[id(value)] = number
-        return {"h": [number, _kind(value)]}
+        return {"h": [number, callbacks.kind(value)]}
 
-    def _by_name(self, stub: proxies.Function) -> Any:
+    def _by_name(self, stub: Function) -> Any:
         """A stub handed back to the candidate becomes its own function there."""
         value = self.question("export", stub.__name__, ())
         found = proxies.live(value)
@@ -197,9 +200,9 @@ class JudgePeer(calls.Peer):
 
     def _new_stub(self, number: int, kind: Any, rest: List[Any], nesting: int) -> Any:
         if kind == "f" and type(rest[0]) is str:
-            return proxies.Function(self, number, rest[0][:80])
-        if kind == "i" or kind == "w":
-            return proxies.Items(self, number)
+            return Function(self, number, rest[0][:80])
+        if kind in _ITEMS:
+            return _ITEMS[kind](self, number)
         if kind == "o":
             base = self._stub(rest[0], nesting + 1)
             if isinstance(base, proxies.ClassStub):
@@ -223,49 +226,25 @@ class JudgePeer(calls.Peer):
             raise calls.Broken("a question about nothing that was lent")
         self._patience.wait(0)  # one callback after another is no answer either
         value = self._lent[target]
-        allowed = _CALLBACKS[_kind(value)].get(op)
+        allowed = callbacks.ALLOWED[callbacks.kind(value)].get(op)
         if allowed is None:
             raise TypeError(f"the tests' object cannot be asked for {str(op)[:40]}")
         return allowed(value, *args, **kwargs)
+
+    def told(self, error: BaseException) -> Tuple[List[str], Optional[int], List[Any]]:
+        """An exception of the tests, as a candidate is told of it."""
+        return failures.names_of(error), self.origin(error), failures.plain_arguments(error)
 
     def origin(self, error: BaseException) -> Optional[int]:
         found = self.lend(error)["h"][0]
         return int(found)
 
-    def failed(self, op: str, names: List[str], origin: Any, args: List[Any]) -> NoReturn:
+    def failed(
+        self, op: str, names: List[str], origin: Any, args: List[Any], attributes: Optional[Dict[str, Any]] = None
+    ) -> NoReturn:
         if type(origin) is int and 0 <= origin < len(self._lent) and isinstance(self._lent[origin], Exception):
             raise self._lent[origin]
-        raise failures.rebuild(op, names, args, self.errors)
+        raise failures.rebuild(op, names, args, self.errors, attributes)
 
 
-def _kind(value: Any) -> str:
-    """What a candidate may do with an object of the tests."""
-    if isinstance(value, (types.FunctionType, types.BuiltinFunctionType, types.MethodType, proxies.Function, type)):
-        return "f"
-    if isinstance(value, (types.GeneratorType,)) or hasattr(type(value), "__next__"):
-        return "i"
-    return "o"
-
-
-def _public(value: Any, name: Any) -> str:
-    if type(name) is not str or name.startswith("_") or isinstance(value, (types.ModuleType, types.FrameType)):
-        raise AttributeError("the tests' objects offer public attributes only")
-    return name
-
-
-_CALLBACKS: Dict[str, Dict[str, Callable[..., Any]]] = {
-    "f": {"call": lambda value, *args, **kwargs: value(*args, **kwargs)},
-    "i": {"next": lambda value: next(value)},
-    "o": {
-        "getattr": lambda value, name: getattr(value, _public(value, name)),
-        "setattr": lambda value, name, item: setattr(value, _public(value, name), item),
-        "len": lambda value: len(value),
-        "getitem": lambda value, key: value[key],
-        "setitem": lambda value, key, item: value.__setitem__(key, item),
-        "iter": lambda value: iter(value),
-        "contains": lambda value, key: key in value,
-        "bool": lambda value: bool(value),
-        "str": lambda value: str(value),
-        "eq": lambda value, other: value == other,
-    },
-}
+_ITEMS = {"i": Items, "g": Generator, "a": AsyncItems, "w": Items}

@@ -126,13 +126,3 @@ def test_merge_makes_equal_in_place(old: Any, new: Any) -> None:
     """Lists, dicts, sets, bytearrays, nested."""
     assert calls.merge(old, new) and old == new
     assert not calls.merge(1, 2)
-
-
-def test_an_unreadable_exception_is_described() -> None:
-    """Its class may have any `__str__`."""
-
-    class Mute(Exception):
-        def __str__(self) -> str:
-            raise RuntimeError
-
-    assert calls.describe(Mute()) == "(no text)" and calls.describe(ValueError("x")) == "x"

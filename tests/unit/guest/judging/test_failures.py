@@ -64,3 +64,13 @@ def test_known_classes_come_first() -> None:
     found = failures.rebuild("run", ["TooOld", "BadAge", "ValueError"], ["x"], {"BadAge": BadAge})
 
     assert isinstance(found, BadAge)
+
+
+def test_an_unreadable_exception_is_described() -> None:
+    """Its class may have any `__str__`."""
+
+    class Mute(Exception):
+        def __str__(self) -> str:
+            raise RuntimeError
+
+    assert failures.describe(Mute()) == "(no text)" and failures.describe(ValueError("x")) == "x"

@@ -24,7 +24,7 @@ CASES = [json.loads(line) for line in (Path(__file__).parents[3] / "cases" / "se
 
 def test_a_candidate_that_stops_while_it_is_loaded_is_not_the_tests_fault(monkeypatch: pytest.MonkeyPatch) -> None:
     """It has not been asked anything yet, and must not be able to pass for a broken spec, whose reward is masked."""
-    monkeypatch.setattr(judge, "GRACE_S", 0.2)
+    monkeypatch.setattr(judge, "GRACE_S", 1.0)
     spec = UnitTestReward(tests=SPEC.tests, limits=CallLimits(cpu_s=0.2, wall_s=0.3, total_s=0.4))
     stops = "import os, signal\nos.kill(os.getpid(), signal.SIGSTOP)\n"
     results = judge_group(spec, [stops + RIGHT, RIGHT])

@@ -28,7 +28,7 @@ def test_the_module_gives_stubs_values_and_what_is_missing() -> None:
     """`from solution import ...` in the tests."""
     found, _ = reached()
     peer, names = found.load(["*"])
-    module: Any = StubModule("solution", peer, names)
+    module: Any = StubModule("solution", peer, names, ["solve", "limit", "other"])
 
     assert module.solve(4) == 4 and module.limit == [3] and set(module.__all__) == {"solve", "limit"}
     with pytest.raises(Missing, match="nope"):

@@ -53,7 +53,7 @@ class TestC:
     assert [found[f"TestC::test_{x}"] for x in "abcd"] == ["passed", "passed", "passed", "skipped"]
 
 
-@pytest.mark.parametrize("name", ["capsys", "monkeypatch", "mocker"])
+@pytest.mark.parametrize("name", ["caplog", "mocker"])
 def test_an_unknown_fixture_is_a_broken_spec(name: str) -> None:
     """Named, before anything runs."""
     with pytest.raises(SpecError, match=name):

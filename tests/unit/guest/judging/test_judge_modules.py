@@ -110,7 +110,7 @@ def test_a_skip_or_expected_failure_of_the_tests_is_not_passed(tests: str) -> No
     "tests",
     [
         "import pytest\ndef test_a(): pytest.no_such_thing\npytest.nothing",
-        "import pytest\ndef test_a(capsys): pass",
+        "import pytest\ndef test_a(caplog): pass",
         "import unittest\nclass T(unittest.TestCase): pass",
         "import no_such_module\ndef test_a(): pass",
     ],

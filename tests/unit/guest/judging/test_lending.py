@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -54,9 +55,12 @@ def test_the_same_object_is_lent_once() -> None:
 
 
 def test_an_await_runs_the_coroutine() -> None:
-    """In a loop of its own."""
+    """In a loop that stays."""
 
     async def later() -> int:
         return 3
 
-    assert lending.OPERATIONS["await"](later()) == 3
+    try:
+        assert lending.OPERATIONS["await"](later()) == 3 == lending.OPERATIONS["await"](later())
+    finally:
+        lending.loops.pop(os.getpid()).close()
