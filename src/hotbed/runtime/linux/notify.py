@@ -22,7 +22,7 @@ _PROCEED = 1  # SECCOMP_USER_NOTIF_FLAG_CONTINUE
 _GIVE_AND_ANSWER = 2  # SECCOMP_ADDFD_FLAG_SEND, Linux 5.14
 _CLOEXEC = 0o2000000
 
-_NOTIFICATION = struct.Struct("=QIIiIQ6Q")  # struct seccomp_notif
+_NOTIFICATION = struct.Struct("=QI4xi12x6Q")  # struct seccomp_notif without flags, architecture and instruction
 _RESPONSE = struct.Struct("=QqiI")
 _ADD_FD = struct.Struct("=QIIII")
 _EMPTY = bytes(_NOTIFICATION.size)
@@ -53,8 +53,8 @@ def receive(listener: int) -> Call | None:
         if error.errno in (errno.ENOENT, errno.EINTR):
             return None
         raise
-    call_id, tid, _flags, number, _arch, _pointer, *arguments = _NOTIFICATION.unpack(data)
-    return Call(call_id, tid, number, tuple(arguments))
+    words = _NOTIFICATION.unpack(data)
+    return Call(words[0], words[1], words[2], words[3:])
 
 
 def answer(listener: int, call_id: int, value: int) -> None:

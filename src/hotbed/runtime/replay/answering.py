@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections import Counter
+from collections import Counter, defaultdict
 
 from hotbed.runtime.linux import notify
 from hotbed.runtime.linux.memory import Memory
@@ -36,13 +36,20 @@ class Answers:
     def __init__(
         self, request: PinRequest, streams: Streams, *, writer: Memory, patch: ExecPatch, watching: Watching
     ) -> None:
-        self.counts: Counter[str] = Counter()
+        self._calls: defaultdict[int, int] = defaultdict(int)  # by number
         self._level = request.level
         self._memory = writer
         self._patch = patch
         self._processes = Processes(streams, watching)
         self._devices = Devices(streams, watching)
         self._timing = Timing(Clock(request.epoch_ns, request.step_ns), writer) if request.level == "full" else None
+
+    def counts(self) -> dict[str, int]:
+        """How many calls of each kind were answered."""
+        counts: Counter[str] = Counter()
+        for number, count in self._calls.items():
+            counts[_NOTED.get(number, "clock")] += count
+        return dict(counts)
 
     def give(self, call: Call, data: bytes, *, patched: bool) -> None:
         """Put the bytes of a first draw where they were asked for, into a process whose vDSO may need a patch."""
@@ -62,7 +69,7 @@ class Answers:
     def answer(self, listener: int, call: Call) -> None:
         """Answer one stopped call. Raises `OSError`: EFAULT when it is the caller's fault, ESRCH when it is gone."""
         number = call.number
-        self.counts[_NOTED.get(number, "clock")] += 1
+        self._calls[number] += 1
         if number in _OPENS:  # the most frequent by far
             self._open(listener, call)
         elif number == calls.GETRANDOM:

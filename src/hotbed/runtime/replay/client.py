@@ -117,7 +117,7 @@ class SupervisorClient:
     def drop(self, ticket: Ticket) -> None:
         """Hear no more of a pin. Idempotent."""
         ticket.close_channel()
-        if self._tickets.pop(ticket.id, None) is not None and not self._lost:
+        if self._tickets.pop(ticket.id, None) is not None and ticket.final is None and not self._lost:
             self._post({"op": "drop", "id": ticket.id})
 
     def close(self) -> None:

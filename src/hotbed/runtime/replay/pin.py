@@ -19,6 +19,7 @@ import logging
 import select
 import socket
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from hotbed.guest import frames
@@ -117,7 +118,7 @@ class Pin:
             "ended": self.ended,
             "message": self.message,
             "pinned": self._pinned() if self.state == "verified" else [],
-            "counts": dict(self._answers.counts),
+            "counts": self._answers.counts(),
         }
 
     def _hear_all(self) -> None:
@@ -189,7 +190,7 @@ class Pin:
         self._roots.append(root)
         self._listeners.add(listener)
         notify.stay_on_one_cpu(listener)
-        self._watcher.watch(listener, lambda events: self._called(root, events))
+        self._watcher.watch(listener, partial(self._called, root))
         if number + 1 == self._expected and self._channel is not None:
             self._watcher.forget(self._channel.fileno())  # what still comes can wait until somebody wants to know
 

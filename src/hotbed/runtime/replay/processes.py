@@ -24,6 +24,8 @@ from typing import NamedTuple
 from hotbed.runtime.replay.streams import Stream, Streams
 from hotbed.runtime.replay.watcher import Watching
 
+_READ = 1 << 12
+_LINKS_OF_ONE_THREAD = 3  # of a process's folder of threads: two, and one for each
 _ENDED = 64  # so many ended processes may still turn out to be somebody's parent
 
 
@@ -128,7 +130,7 @@ def identify(tid: int) -> Identity:
     """A thread's process. Raises `OSError` when it is gone."""
     fd = os.open(f"/proc/{tid}/status", os.O_RDONLY | os.O_CLOEXEC)
     try:
-        text = os.read(fd, 4096)
+        text = os.read(fd, _READ)
     finally:
         os.close(fd)
     inside = _field(text, b"\nNStgid:")
@@ -137,23 +139,30 @@ def identify(tid: int) -> Identity:
 
 def children(parent: Process) -> list[int]:
     """The children of all its threads."""
+    folder = f"/proc/{parent.pid}/task"
+    alone = os.stat(folder).st_nlink == _LINKS_OF_ONE_THREAD
     found: list[int] = []
-    for tid in os.listdir(f"/proc/{parent.pid}/task"):
-        with open(f"/proc/{parent.pid}/task/{tid}/children", "rb") as file:
-            found += map(int, file.read().split())
+    for tid in (parent.pid,) if alone else os.listdir(folder):
+        found += map(int, _contents(f"{folder}/{tid}/children").split())
     return found
 
 
 def is_running(pid: int) -> bool:
     """Whether a process can still ask for anything: a zombie waits to be forgotten."""
     try:
-        fd = os.open(f"/proc/{pid}/stat", os.O_RDONLY | os.O_CLOEXEC)
-    except FileNotFoundError:
+        return _contents(f"/proc/{pid}/stat").rpartition(b")")[2].split()[0] not in (b"Z", b"X")
+    except (FileNotFoundError, ProcessLookupError):
         return False
+
+
+def _contents(path: str) -> bytes:
+    """A file of /proc, whole: what has several lines is read a page at a time."""
+    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
-        return os.read(fd, 512).rpartition(b")")[2].split()[0] not in (b"Z", b"X")
-    except ProcessLookupError:
-        return False
+        text = os.read(fd, _READ)
+        while more := os.read(fd, _READ):
+            text += more
+        return text
     finally:
         os.close(fd)
 

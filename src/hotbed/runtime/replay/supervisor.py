@@ -77,6 +77,8 @@ class Supervisor:
     def _changed(self, pin: Pin) -> None:
         if pin.id in self._pins:
             self._say(pin.report())
+            if pin.ended or pin.state == "failed":
+                self._pins.pop(pin.id, None)  # these were the last words about it
 
     def _say(self, message: dict[str, Any]) -> None:
         try:
