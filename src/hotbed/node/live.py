@@ -15,6 +15,7 @@ from dataclasses import replace
 
 from hotbed.errors import NotSupported, SandboxBusy
 from hotbed.grading.seeds import group_seeds
+from hotbed.node import records
 from hotbed.node.held import HeldBox
 from hotbed.node.kept import KeptLayer
 from hotbed.node.leases import Lease, claim_of
@@ -22,6 +23,7 @@ from hotbed.node.node import Node
 from hotbed.node.sessions import Session
 from hotbed.runtime.base import Backend, BoxRequest
 from hotbed.runtime.layering import Layer, Layering
+from hotbed.runtime.replay.streams import derive
 from hotbed.wire.checks import fresh_seed
 from hotbed.wire.live import ForkSandbox, SandboxForked, SandboxState, SnapshotSandbox
 from hotbed.wire.sandboxes import CreateSandbox, SandboxCreated
@@ -37,7 +39,8 @@ async def fork(node: Node, session: Session, request: ForkSandbox) -> SandboxFor
     node.admission.check_room(claimant, request.count, share=share)
     node.snapshots.check_room()
     group = f"fg_{secrets.token_hex(12)}"
-    births = births_of(session, request, group)
+    session.fork_count += 1
+    births = births_of(session, inherited(session, request), group)
     with node.working(), session.looked_at():
         layer = await layering.take(session.held.box)
         copied = time.perf_counter()
@@ -58,6 +61,16 @@ async def fork(node: Node, session: Session, request: ForkSandbox) -> SandboxFor
         copy_time_ms=round((copied - begun) * 1e3, 3),
         time_ms=round((time.perf_counter() - begun) * 1e3, 3),
     )
+
+
+def inherited(session: Session, request: ForkSandbox) -> ForkSandbox:
+    """The children of a pinned sandbox are pinned by it: a chain of forks can be run again from its beginning."""
+    if session.determinism == "none" or request.determinism == "none":
+        return request
+    request = replace(request, determinism=request.determinism or session.determinism)
+    if request.base_seed is not None or request.seed_mode == "deterministic":
+        return request
+    return replace(request, base_seed=derive(bytes.fromhex(session.seed), "fork", session.fork_count).hex())
 
 
 def births_of(session: Session, request: ForkSandbox, group: str) -> list[tuple[BoxRequest, CreateSandbox]]:
@@ -105,7 +118,10 @@ async def _fork_all(
 def _keep(node: Node, parent: Session, held: HeldBox, birth: CreateSandbox) -> SandboxCreated:
     node.stats.fork_ms.add(held.box.fork_time_ms)
     session = node.keep(held, parent.template, birth, birth.seed or "", parent=parent.id, limits=parent.limits)
-    return session.created(held.box.fork_time_ms)
+    made = session.created(held.box.fork_time_ms)
+    entry = records.of_create(birth, made, digest=parent.template.digest, at=time.time(), parent=parent.id)
+    node.note(entry, held.lease)
+    return made
 
 
 async def snapshot(node: Node, session: Session, request: SnapshotSandbox) -> KeptLayer:

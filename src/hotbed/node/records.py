@@ -40,8 +40,8 @@ def told(entry: Entry, *, tenant: str, trace: str) -> Entry:
     return dataclasses.replace(entry, tenant=tenant, details=details)
 
 
-def of_create(request: CreateSandbox, answer: SandboxCreated, *, digest: str, at: float) -> Entry:
-    """The birth of a sandbox that is kept: its replay begins there."""
+def of_create(request: CreateSandbox, answer: SandboxCreated, *, digest: str, at: float, parent: str = "") -> Entry:
+    """The birth of a sandbox that is kept: its replay begins there, or where its parent's does."""
     return Entry(
         id=f"create_{answer.id}",
         kind="create",
@@ -56,6 +56,7 @@ def of_create(request: CreateSandbox, answer: SandboxCreated, *, digest: str, at
         total_ms=answer.create_time_ms,
         sandbox_id=answer.id,
         label=request.label or "",
+        details={"parent": parent} if parent else {},
     )
 
 

@@ -2,8 +2,9 @@
 
 A rollout is run again in a fresh fork of the same template with the seed and level it had. An exec in a sandbox that
 was kept is run again with everything that happened in that sandbox before it: its birth, the files put into it, the
-execs. A grade is graded again, its judge drawing the same numbers. A template that is no longer what it was is refused,
-since a difference would then say nothing about the program.
+execs; and if the sandbox was forked from another, with what had happened in that one. A grade is graded again, its
+judge drawing the same numbers. A template that is no longer what it was is refused, since a difference would then say
+nothing about the program.
 """
 
 from __future__ import annotations
@@ -11,14 +12,14 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
 import msgspec
 
 from hotbed.errors import InvalidRequest, NotFound
-from hotbed.node import records, regrades
+from hotbed.node import live, records, regrades
 from hotbed.node.differences import compare
 from hotbed.node.execs import run_exec
 from hotbed.node.leases import Lease, tenant_id
@@ -29,6 +30,7 @@ from hotbed.node.rollouts import run_rollout
 from hotbed.runtime.base import Template
 from hotbed.wire.execs import ExecRequest, ExecResponse, RolloutRequest
 from hotbed.wire.ledger import Difference, GroupReplay, ReplayReport
+from hotbed.wire.live import ForkSandbox
 from hotbed.wire.sandboxes import CreateSandbox
 
 GROUP_LIMIT = 4096
@@ -89,15 +91,28 @@ def load(store: Store, rollout_id: str) -> list[Recorded]:
         return [_recorded(row, store)]
     if row["kind"] != "exec":
         raise InvalidRequest(f"{row['id']} is a {row['kind']}: only rollouts, execs and grades are run again")
-    history = store.history(row["sandbox_id"], row["seq"])
-    if history[0]["kind"] != "create":
-        raise InvalidRequest(f"the beginning of sandbox {row['sandbox_id']} is no longer in the ledger")
+    history = life(store, row["sandbox_id"], row["seq"])
     talked_to = next((item["id"] for item in history if item["kind"] == "process"), None)
     if talked_to is not None:
         raise InvalidRequest(
             f"{talked_to} was talked to while it ran in that sandbox, and what it was told is not kept"
         )
     return [_recorded(item, store) for item in history]
+
+
+def life(store: Store, sandbox_id: str, upto_seq: int) -> list[dict[str, Any]]:
+    """What happened in a sandbox, after what had happened in those that it was forked from, oldest first."""
+    parts: list[list[dict[str, Any]]] = []
+    while sandbox_id:
+        history = store.history(sandbox_id, upto_seq)
+        if not history or history[0]["kind"] != "create":
+            raise InvalidRequest(
+                f"the beginning of sandbox {sandbox_id} is no longer in the ledger",
+                hint="its retention has removed it; what is to be run again is run from there",
+            )
+        parts.append(history)
+        sandbox_id, upto_seq = history[0]["details"].get("parent", ""), history[0]["seq"]
+    return [event for part in reversed(parts) for event in part]
 
 
 def _recorded(row: dict[str, Any], store: Store) -> Recorded:
@@ -132,8 +147,12 @@ async def _grade_again(node: Node, event: Recorded, template: Template, lease: L
 async def _replay_sandbox(node: Node, events: list[Recorded], template: Template, lease: Lease | None) -> ReplayReport:
     differences: list[Difference] = []
     execs, answer = 0, events[-1].answer
-    async with _sandbox_again(node, events[0], lease) as sandbox_id:
-        for event in events[1:]:
+    async with AsyncExitStack() as sandboxes:
+        sandbox_id = ""
+        for event in events:
+            if event.row["kind"] == "create":
+                sandbox_id = await sandboxes.enter_async_context(_sandbox_again(node, sandbox_id, event, lease))
+                continue
             if event.row["kind"] == "put":
                 await _put_again(node, sandbox_id, event)
                 continue
@@ -149,10 +168,15 @@ def _exec_again(event: Recorded) -> ExecRequest:
 
 
 @asynccontextmanager
-async def _sandbox_again(node: Node, birth: Recorded, lease: Lease | None) -> AsyncIterator[str]:
-    request = msgspec.json.decode(birth.request, type=CreateSandbox)
-    pinned = {"seed": birth.row["seed"], "determinism": birth.row["determinism"]}
-    made = await node.create_sandbox(replace(request, **pinned), lease)
+async def _sandbox_again(node: Node, parent_id: str, birth: Recorded, lease: Lease | None) -> AsyncIterator[str]:
+    """The first of them is made, the others are forked from the one before."""
+    seed, level = birth.row["seed"], birth.row["determinism"]
+    if parent_id:
+        request = ForkSandbox(seed_mode="crn", base_seed=seed, determinism=level)
+        made = (await live.fork(node, node.sessions.get(parent_id), request)).children[0]
+    else:
+        create = msgspec.json.decode(birth.request, type=CreateSandbox)
+        made = await node.create_sandbox(replace(create, seed=seed, determinism=level), lease)
     try:
         yield made.id
     finally:

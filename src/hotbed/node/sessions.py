@@ -55,6 +55,7 @@ class Session:
     active: int = 0
     tunnels: int = 0
     exec_count: int = 0
+    fork_count: int = 0
     timer: asyncio.TimerHandle | None = None
     limits: Limits | None = None
     parent: str = ""

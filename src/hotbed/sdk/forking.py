@@ -68,11 +68,14 @@ class ForkingSandbox(LivingSandbox):
         snapshot: SandboxSnapshot | str,
         *,
         template: str | None = None,
+        seed: Seed | None = None,
+        determinism: Determinism | None = None,
         client: AnyClient | None = None,
         default_timeout: float = 60.0,
     ) -> Forking:
         """A sandbox that starts with a snapshot's files. For a snapshot given by its id, name its template too."""
-        sandbox = cls(template_of(snapshot, template), client=client, default_timeout=default_timeout)
+        pinned: Any = {"seed": seed, "determinism": determinism}
+        sandbox = cls(template_of(snapshot, template), client=client, default_timeout=default_timeout, **pinned)
         sandbox._plan.begin_with(snapshot if isinstance(snapshot, str) else snapshot.id)
         return sandbox
 

@@ -66,6 +66,7 @@ def grade_batch(
     codes: Sequence[Candidate],
     spec: Spec,
     *,
+    seed: Seed | None = None,
     seeds: Sequence[Seed | None] | None = None,
     seed_mode: SeedMode | None = None,
     base_seed: Seed | None = None,
@@ -81,14 +82,14 @@ def grade_batch(
 ) -> list[GradeResult]:
     """Grade a group of candidates for one spec; results in the candidates' order.
 
-    Each candidate has a fresh sandbox; the judge draws the same random inputs for all. `seeds` pin the candidates' own
-    randomness one by one, `seed_mode` (`crn`, `vanilla`, `deterministic`) all together from `base_seed`. What has no
-    verdict after `deadline_s` seconds is invalid. With a `group_id`, asking again gives the same results and grades
-    nothing twice. `on_infra_error`: "raise" for an invalid result, "none" to keep it (reward None), "skip" to leave it
-    out of the list. `progress(done, total)` is called after each verdict.
+    Each candidate has a fresh sandbox; the judge draws the same random inputs for all. The candidates' own randomness
+    is pinned by one `seed` for all, one by one by `seeds`, or by `seed_mode` (`crn`, `vanilla`, `deterministic`) from
+    `base_seed`. What has no verdict after `deadline_s` seconds is invalid. With a `group_id`, asking again gives the
+    same results and grades nothing twice. `on_infra_error`: "raise" for an invalid result, "none" to keep it (reward
+    None), "skip" to leave it out of the list. `progress(done, total)` is called after each verdict.
     """
     mode = _valid(on_infra_error, ("raise", "none", "skip"))
-    given = _seeds(codes, seeds, seed_mode, base_seed, group_id)
+    given = _seeds(codes, _for_all(seed, len(codes), seeds, seed_mode), seed_mode, base_seed, group_id)
     request = grade_request(codes, spec, seeds=given, determinism=determinism, concurrency=concurrency,
                             deadline_s=deadline_s, group_id=group_id, label=label,
                             min_isolation=min_isolation)  # fmt: skip
@@ -99,6 +100,7 @@ async def agrade_batch(
     codes: Sequence[Candidate],
     spec: Spec,
     *,
+    seed: Seed | None = None,
     seeds: Sequence[Seed | None] | None = None,
     seed_mode: SeedMode | None = None,
     base_seed: Seed | None = None,
@@ -114,7 +116,7 @@ async def agrade_batch(
 ) -> list[GradeResult]:
     """`grade_batch` for asyncio."""
     mode = _valid(on_infra_error, ("raise", "none", "skip"))
-    given = _seeds(codes, seeds, seed_mode, base_seed, group_id)
+    given = _seeds(codes, _for_all(seed, len(codes), seeds, seed_mode), seed_mode, base_seed, group_id)
     request = grade_request(codes, spec, seeds=given, determinism=determinism, concurrency=concurrency,
                             deadline_s=deadline_s, group_id=group_id, label=label,
                             min_isolation=min_isolation)  # fmt: skip
@@ -185,6 +187,16 @@ def _seeds(
     if base is None and group_id and mode == "crn":
         base = seed_from_key(group_id, salt="group")
     return group_seeds(len(codes), mode, base)
+
+
+def _for_all(
+    seed: Seed | None, count: int, seeds: Sequence[Seed | None] | None, mode: SeedMode | None
+) -> Sequence[Seed | None] | None:
+    if seed is None:
+        return seeds
+    if seeds is not None or mode is not None:
+        raise InvalidRequest("seed was given besides seeds or seed_mode", hint="seed is one for all candidates")
+    return [seed] * count
 
 
 def _sendable(code: Candidate, index: int) -> str | dict[str, str]:

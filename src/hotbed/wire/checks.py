@@ -49,6 +49,12 @@ def require_seed(seed: str | None) -> None:
         raise InvalidSeed(f"seed {str(seed)[:80]!r} is not 64 hex characters", hint=_SEED_HINT)
 
 
+def require_level(level: str | None) -> None:
+    """Refuse a determinism that there is not. None means "not given"."""
+    known = level is None or level in ("none", "rng", "full")
+    require(known, f"determinism {str(level)[:80]!r} is not known", hint="it is none, rng or full")
+
+
 def require_egress(egress: object) -> None:
     """Refuse a policy that cannot be read; its presets are looked up by the node. None means "not given"."""
     if egress is not None:

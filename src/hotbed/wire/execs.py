@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from hotbed.wire.checks import require, require_egress, require_path, require_positive, require_seed
+from hotbed.wire.checks import require, require_egress, require_level, require_path, require_positive, require_seed
 
 Determinism = Literal["none", "rng", "full"]
 Isolation = Literal["fake", "process", "fork", "gvisor", "vm"]
@@ -187,6 +187,7 @@ def check_exec(request: ExecRequest) -> None:
     )
     require(request.output_bytes is None or request.output_bytes >= 0, "output_bytes must not be negative")
     require_seed(request.seed)
+    require_level(request.determinism)
     _check_clock(request.clock)
     if request.cwd is not None:
         require_path(request.cwd)

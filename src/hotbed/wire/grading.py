@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from hotbed.wire.checks import require, require_positive, require_seed
+from hotbed.wire.checks import require, require_level, require_positive, require_seed
 from hotbed.wire.execs import Determinism, Isolation
 
 BATCH_LIMIT = 4096
@@ -45,6 +45,7 @@ class GradeRequest:
         )
         for seed in self.seeds:
             require_seed(seed)
+        require_level(self.determinism)
         require(self.concurrency is None or self.concurrency >= 1, "concurrency must be at least 1")
         require_positive("deadline_s", self.deadline_s)
         require(len(self.group_id) <= GROUP_ID_LIMIT, f"group_id is longer than {GROUP_ID_LIMIT} characters")

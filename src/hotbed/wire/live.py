@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from hotbed.wire.checks import require, require_positive, require_seed
+from hotbed.wire.checks import require, require_level, require_positive, require_seed
 from hotbed.wire.execs import Determinism
 from hotbed.wire.sandboxes import SandboxCreated
 
@@ -34,6 +34,7 @@ class ForkSandbox:
         require(good, f"count must be 1 to {FORK_LIMIT}, not {self.count!r}")
         require(self.labels is None or len(self.labels) == self.count, "labels must have one per child")
         require_seed(self.base_seed)
+        require_level(self.determinism)
         require_positive("ttl_s", self.ttl_s)
         require_positive("idle_ttl_s", self.idle_ttl_s)
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from hotbed.wire.checks import require, require_egress, require_path, require_positive, require_seed
+from hotbed.wire.checks import require, require_egress, require_level, require_path, require_positive, require_seed
 from hotbed.wire.execs import Determinism, Isolation
 
 State = Literal["running", "suspended", "ended"]
@@ -39,6 +39,7 @@ class CreateSandbox:
         require_positive("ttl_s", self.ttl_s)
         require_positive("idle_ttl_s", self.idle_ttl_s)
         require_seed(self.seed)
+        require_level(self.determinism)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 import uuid
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -61,3 +62,13 @@ def test_large_streams_are_compared_fast() -> None:
 
     assert difference is not None
     assert difference.offset == len(data)
+
+
+@pytest.mark.parametrize(("pinned", "source"), [(("getrandom",), "clock"), (("getrandom", "clock"), "unknown")])
+def test_what_is_pinned_is_not_named_as_the_source(pinned: tuple[str, ...], source: str) -> None:
+    """A number that looks drawn was not drawn where draws are verified."""
+    same: dict[str, Any] = {"status": "ok", "ok": True, "exit_code": 0, "signal": None}
+    recorded = ExecResponse(id="a", stdout="0.8444218515250481", **same)
+    replayed = ExecResponse(id="b", stdout="0.1343", seed_ack="verified", pinned=pinned, **same)
+
+    assert [difference.source for difference in compare(recorded, replayed)] == [source]

@@ -164,3 +164,26 @@ def test_a_backend_without_layers_says_so() -> None:
             await live.fork(node, parent, ForkSandbox())
 
     scenario(body)
+
+
+def test_children_of_a_pinned_sandbox_are_pinned_by_its_seed() -> None:
+    """A chain of forks that is made again from the same seed says the same again; no two of its links are alike."""
+    chains = []
+
+    async def body(node: Node, _: Session) -> None:
+        made = await node.create_sandbox(CreateSandbox(template="python", seed="ab" * 32, determinism="full"), None)
+        chain = [made.seed]
+        for _generation in range(2):
+            forked = [await live.fork(node, node.sessions.get(made.id), ForkSandbox()) for _ in range(2)]
+            chain += [seed for fork in forked for seed in fork.seeds]
+            made = forked[0].children[0]
+            assert node.sessions.get(made.id).determinism == "full"
+        chains.append(chain)
+        plain = await live.fork(node, node.sessions.get(made.id), ForkSandbox(determinism="none"))
+        assert node.sessions.get(plain.children[0].id).determinism == "none"
+
+    scenario(body)
+    scenario(body)
+
+    assert chains[0] == chains[1]
+    assert len(set(chains[0])) == len(chains[0]) == 5

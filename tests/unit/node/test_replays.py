@@ -56,3 +56,21 @@ def test_an_unknown_id_is_told_apart(store: Store) -> None:
     """From one that cannot be run again."""
     with pytest.raises(UnknownRollout):
         load(store, "rollout_9")
+
+
+def test_an_exec_of_a_fork_comes_with_what_its_parents_did_before_they_were_forked(store: Store) -> None:
+    """Its files were made there; what came after is not its own."""
+    store.add(
+        [
+            entry(7, kind="create", sandbox_id="child", details={"parent": "s"}),
+            entry(8, kind="exec", sandbox_id="s"),
+            entry(9, kind="exec", sandbox_id="child"),
+            entry(10, kind="create", sandbox_id="grandchild", details={"parent": "child"}),
+            entry(11, kind="exec", sandbox_id="grandchild"),
+        ]
+    )
+
+    life = [(event.row["sandbox_id"], event.row["kind"]) for event in load(store, "rollout_000011")]
+
+    before = [("s", "create"), ("s", "put"), ("s", "exec"), ("s", "exec")]
+    assert life == [*before, ("child", "create"), ("child", "exec"), ("grandchild", "create"), ("grandchild", "exec")]

@@ -11,7 +11,7 @@ from hotbed.errors import GradingFailed, InvalidRequest, InvalidSpec
 from hotbed.grading import DET_SEED, GradeResult, UnitTestReward
 from hotbed.grading.verdicts import infra_failure, spec_failure
 from hotbed.sdk import grading
-from hotbed.sdk.grading import _seeds, grade_request, settled
+from hotbed.sdk.grading import _for_all, _seeds, grade_request, settled
 
 SPEC = UnitTestReward(tests="assert solve(1) == 2\n")
 PAID = GradeResult(reward=1.0)
@@ -65,6 +65,16 @@ def test_seeds_come_from_one_place() -> None:
         _seeds(["a"], ["s"], "crn", None, "")
     with pytest.raises(InvalidRequest, match="seed_mode"):
         _seeds(["a"], None, None, 5, "")
+
+
+def test_one_seed_is_for_all_candidates() -> None:
+    """As for a rollout; it is not one more way beside the others."""
+    assert _for_all(7, 2, None, None) == [7, 7]
+    assert _for_all(None, 2, [1, 2], None) == [1, 2]
+    with pytest.raises(InvalidRequest, match="besides"):
+        grading.grade_batch(["x"], SPEC, seed=7, seeds=[7])
+    with pytest.raises(InvalidRequest, match="besides"):
+        grading.grade_batch(["x"], SPEC, seed=7, seed_mode="crn")
 
 
 def test_a_named_group_has_the_same_seeds_when_it_is_asked_for_again() -> None:

@@ -99,6 +99,27 @@ def test_an_exec_is_run_again_with_what_came_before_it(tmp_path: Path) -> None:
     in_app(tmp_path, scenario)
 
 
+def test_an_exec_of_a_fork_of_a_fork_is_run_again_in_one(tmp_path: Path) -> None:
+    """What a parent did after it was forked is not what its child saw; nothing of the replay stays."""
+
+    async def scenario(app: ASGIApp) -> None:
+        names = [await make_sandbox(app)]
+        for number in range(3):
+            url = f"/v1/sandboxes/{names[-1]}"
+            await ask(app, "POST", f"{url}/exec", {"command": f"printf {number} >> a"})
+            forked = await ask(app, "POST", f"{url}/fork", {})
+            names.append(forked.json["children"][0]["id"])
+            await ask(app, "POST", f"{url}/exec", {"command": "printf late >> a"})
+        answer = await ask(app, "POST", f"/v1/sandboxes/{names[-1]}/exec", {"command": "cat a"})
+
+        report = (await ask(app, "POST", f"/v1/rollouts/{answer.json['id']}/replay")).json
+        assert (answer.json["stdout"], report["identical"], report["replayed"]) == ("012", True, 4)
+        kept = (await ask(app, "GET", "/v1/sandboxes")).json["sandboxes"]
+        assert {row["id"] for row in kept} == set(names)
+
+    in_app(tmp_path, scenario)
+
+
 def test_what_was_removed_and_made_by_the_file_operations_is_done_again(tmp_path: Path) -> None:
     """An exec sees them as well as it sees a file that was put there."""
 
