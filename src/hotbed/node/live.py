@@ -39,7 +39,6 @@ async def fork(node: Node, session: Session, request: ForkSandbox) -> SandboxFor
     node.admission.check_room(claimant, request.count, share=share)
     node.snapshots.check_room()
     group = f"fg_{secrets.token_hex(12)}"
-    session.fork_count += 1
     births = births_of(session, inherited(session, request), group)
     with node.working(), session.looked_at():
         layer = await layering.take(session.held.box)
@@ -64,7 +63,8 @@ async def fork(node: Node, session: Session, request: ForkSandbox) -> SandboxFor
 
 
 def inherited(session: Session, request: ForkSandbox) -> ForkSandbox:
-    """The children of a pinned sandbox are pinned by it: a chain of forks can be run again from its beginning."""
+    """The children of a pinned sandbox are pinned by it, each fork in its own way: a chain of them can be run again."""
+    session.fork_count += 1
     if session.determinism == "none" or request.determinism == "none":
         return request
     request = replace(request, determinism=request.determinism or session.determinism)
