@@ -63,7 +63,13 @@ class Engine:
         """Begin an episode in these seats. Afterwards each is RUNNING with a task, or FAILED."""
         for index, seed in seeds.items():
             self.seats[index].begin(seed)
-        self.run_reset(list(seeds))
+        try:
+            self.run_reset(list(seeds))
+        except BaseException:  # interrupted: an answer may still come, and would be taken for the next one's
+            for index in seeds:
+                self._forget(index)
+                self.lose(index, "its reset was interrupted")
+            raise
 
     def run_reset(self, indices: Sequence[int]) -> None:
         """Get lanes where there are none to use, and ask each for the task of its seat's seed."""

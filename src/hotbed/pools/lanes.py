@@ -108,6 +108,15 @@ class Lanes:
         taken: list[Arrival] = []
         for index in tuple(waiting):
             self._take(index, waiting, taken)
+        try:
+            self._wait(waiting, taken, want)
+        except BaseException:  # interrupted: whoever asks again gets them
+            for arrival in taken:
+                self._lanes[arrival.worker].arrivals.appendleft(arrival)
+            raise
+        return taken
+
+    def _wait(self, waiting: set[int], taken: list[Arrival], want: int) -> None:
         next_deadline = 0.0
         while waiting and len(taken) < want:
             now = time.perf_counter()
@@ -117,7 +126,6 @@ class Lanes:
             for index in touched:
                 if len(taken) < want:
                     self._take(index, waiting, taken)
-        return taken
 
     def _take(self, index: int, waiting: set[int], taken: list[Arrival]) -> None:
         one = self._lanes.get(index)

@@ -119,8 +119,8 @@ class VectorPool:
             self._check_open()
             if self._batch is None:
                 raise NotReset("step_wait without step_async", hint="call step, or step_async first")
-            chosen, self._batch = self._batch, None
-            found = self._gather(chosen, len(chosen))
+            found = self._gather(self._batch, len(self._batch))
+            self._batch = None  # not before: who was interrupted asks again
             return entries.columns([found.get(seat.index) or entries.skipped(seat) for seat in self._seats])
 
     def send(self, actions: Sequence[Any], workers: Sequence[int] | None = None) -> None:

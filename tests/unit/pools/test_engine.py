@@ -1,9 +1,15 @@
-"""Slots bound what is under way, whatever the number of environments."""
+"""Slots bound what is under way, whatever the number of environments; who is interrupted has lost nothing."""
 
 from __future__ import annotations
 
+import signal
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 
+import pytest
+
+from hotbed.errors import PoolBusy
 from tests.unit.pools.conftest import COUNTER, Pooling
 
 SLEEPER = COUNTER.replace("    count += 1\n", "    count += 1\n    time.sleep(0.05)\n")
@@ -74,3 +80,40 @@ def test_in_boltz_mode_each_episode_is_a_fresh_fork(pooling: Pooling) -> None:
     assert [task[0] for task in first + second] == [1, 1, 1, 1]
     assert len({task[1] for task in first + second}) == 1
     assert workers.opened == [0, 1, 0, 1]
+
+
+@contextmanager
+def interrupted(after_s: float) -> Iterator[None]:
+    """Somebody presses Ctrl-C."""
+    before = signal.signal(signal.SIGALRM, signal.default_int_handler)
+    signal.setitimer(signal.ITIMER_REAL, after_s)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def test_a_step_that_was_interrupted_can_still_be_waited_for(pooling: Pooling) -> None:
+    """With what had come before the interrupt."""
+    pool, _ = pooling(2)
+    pool.reset()
+    with interrupted(0.2):
+        pool.step([0, "time.sleep(0.6)"])
+
+    with pytest.raises(PoolBusy):
+        pool.step([0, 0])
+    assert pool.step_wait()[0] == [{"count": 1}, {"count": 1}]
+    assert pool.step([0, 0])[0] == [{"count": 2}, {"count": 2}]
+
+
+def test_a_reset_that_was_interrupted_can_be_asked_for_again(pooling: Pooling) -> None:
+    """In fresh workers: what the first ones still say is nobody's."""
+    pool, _ = pooling(2, COUNTER.replace("    count = 0\n", "    count = 0\n    time.sleep(0.6 if seed == 7 else 0)\n"))
+    pool.reset(seed=1)
+    with interrupted(0.2):
+        pool.reset(seed=[7, 1])
+
+    assert pool.reset(seed=3) == [{"task": 3}, {"task": 4}]
+    assert pool.step([0, 0])[0] == [{"count": 1}, {"count": 1}]
