@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import time
 from pathlib import Path
@@ -11,13 +12,15 @@ from typing import Any
 
 import pytest
 
+from hotbed.wire.templates import PHASES
 from tests.e2e.node_process import NodeProcess, node_process
+from tests.e2e.registry import Served
 from tests.support.images import BUSYBOX, Layout, busybox, entry, layer
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(BUSYBOX is None, reason="needs a static busybox")]
 
 DEADLINE_S = 50.0
-STEPS = ("unpacking", "looking for Python", "setup", "ready")
+STEPS = ("unpacking", "looking for Python", "setup", "keeping", "ready")
 
 
 def settings(tmp_path: Path) -> dict[str, Any]:
@@ -31,43 +34,83 @@ def settings(tmp_path: Path) -> dict[str, Any]:
     }
 
 
-def asked(node: NodeProcess, tmp_path: Path) -> None:
+def asked(node: NodeProcess, image: str) -> None:
     """Begin a bake whose steps take long enough to be seen."""
-    slow = "sleep 0.4; echo done >>/work/steps"
+    slow = "sleep 0.4; echo done >>/work/steps; head -c 40000000 /dev/zero >/work/large"
     ready = {"cmd": "sleep 0.4", "timeout_s": 30}
-    body = {"name": "x", "image": f"oci:{tmp_path}/l", "setup": [slow], "ready": ready}
-    status, row = node.call("POST", "/v1/templates", body)
+    status, row = node.call("POST", "/v1/templates", {"name": "x", "image": image, "setup": [slow], "ready": ready})
     assert status == 201, row
 
 
-def seen(node: NodeProcess, step: str) -> None:
-    """Wait until the bake is at a step."""
+def seen(node: NodeProcess, step: str) -> str:
+    """Wait until the bake is at a step; the phase that this is of."""
     deadline = time.monotonic() + DEADLINE_S
     while time.monotonic() < deadline:
         _, row = node.call("GET", "/v1/templates/x")
         if row["progress"].get("step") == step:
-            return
+            return str(row["phase"])
         assert row["phase"] not in ("Live", "Failed"), f"{step} was not seen: {row}"
         time.sleep(0.005)
     raise AssertionError(f"no {step} in time")
 
 
-@pytest.mark.parametrize("step", STEPS)
-def test_a_bake_outlives_its_node(tmp_path: Path, step: str) -> None:
-    """Whatever it was at; phases do not go back, and setup has run once in what comes of it."""
+def ended(node: NodeProcess) -> Any:
+    """The template's row when its bake is over."""
+    deadline = time.monotonic() + DEADLINE_S
+    while (row := node.call("GET", "/v1/templates/x")[1])["phase"] not in ("Live", "Failed"):
+        assert time.monotonic() < deadline, row
+        time.sleep(0.02)
+    return row
+
+
+@pytest.mark.timeout(180)
+def test_a_bake_outlives_its_node_killed_at_each_step(tmp_path: Path) -> None:
+    """Again and again; phases do not go back, and setup has run once in what comes of it."""
     many = layer(*(entry(f"n{number}", b"x" * 100) for number in range(3000)))
     Layout(tmp_path / "l").add([busybox(), many])
+    phases = ["Pending"]
+    for step in STEPS:
+        with node_process(tmp_path, **settings(tmp_path)) as node:
+            if step == STEPS[0]:
+                asked(node, f"oci:{tmp_path}/l")
+            phases.append(seen(node, step))
+            node.stop(signal.SIGKILL)
+    assert [PHASES.index(phase) for phase in phases] == sorted(map(PHASES.index, phases))
     with node_process(tmp_path, **settings(tmp_path)) as node:
-        asked(node, tmp_path)
-        seen(node, step)
-        node.stop(signal.SIGKILL)
-    with node_process(tmp_path, **settings(tmp_path)) as node:
-        deadline = time.monotonic() + DEADLINE_S
-        while (row := node.call("GET", "/v1/templates/x")[1])["phase"] not in ("Live", "Failed"):
-            assert time.monotonic() < deadline, row
-            time.sleep(0.02)
-        assert row["phase"] == "Live", row
+        row = ended(node)
+        assert row["phase"] == "Live" and row["build_fails"] == 0, row
         command = {"template": "x", "command": "cat /work/steps; ls -d /n1"}
         status, answer = node.call("POST", "/v1/rollouts", command)
         assert (status, answer["stdout"]) == (200, "done\n/n1\n"), json.dumps(answer)
     assert os.listdir(tmp_path / "home/images/partial") == []
+
+
+@pytest.mark.skipif(shutil.which("skopeo") is None, reason="needs skopeo")
+def test_a_fetch_ends_with_its_node_and_is_taken_up_by_the_next(tmp_path: Path, registry: Served) -> None:
+    """What fetches is a program of somebody else's, which would go on by itself."""
+    registry.gate.clear()
+    with node_process(tmp_path, **settings(tmp_path)) as node:
+        asked(node, registry.reference)
+        assert registry.waiting.wait(DEADLINE_S) and seen(node, "fetching") == "Converting"
+        assert is_fetched(registry.reference)
+        node.stop(signal.SIGKILL)
+    deadline = time.monotonic() + DEADLINE_S
+    while is_fetched(registry.reference):
+        assert time.monotonic() < deadline, "it goes on"
+        time.sleep(0.05)
+    registry.gate.set()
+
+    with node_process(tmp_path, **settings(tmp_path)) as node:
+        assert ended(node)["phase"] == "Live"
+    assert os.listdir(tmp_path / "home/images/downloads") == []
+
+
+def is_fetched(reference: str) -> bool:
+    """Whether any process fetches that image."""
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            if f"docker://{reference}".encode() in path.read_bytes():
+                return True
+        except OSError:
+            continue  # it ended while we looked
+    return False

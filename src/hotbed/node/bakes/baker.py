@@ -150,6 +150,7 @@ class Baker:
     async def _keep(
         self, box: Box, parent: ImageRecord, recipe: Recipe, base: TemplateSpec, teller: Teller
     ) -> ImageRecord:
+        teller.progress({"step": "keeping"})
         layer = os.open(self.builder.store.home, os.O_TMPFILE | os.O_RDWR | os.O_CLOEXEC, 0o600)
         try:
             most = self.builder.most_bytes

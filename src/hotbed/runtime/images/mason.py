@@ -67,6 +67,7 @@ class Mason:
     def _pull(self, source: sources.Source) -> ImageRecord:
         """From a registry. A blob that is not what its digest says is fetched once more."""
         self._about = {"step": "fetching"}
+        self._tick(0)
         stranger = self._ids if self._job.get("stranger") else None
         registry = Registry(source.place, self._store.downloads, stranger, self._tick)
         wanted = registry.config_digest()
@@ -96,6 +97,7 @@ class Mason:
         for number, blob in enumerate(manifest.layers, 1):
             self._about = {"step": "unpacking", "layer": number, "layers": len(manifest.layers)}
             self._about.update(done=done, total=total)
+            self._tick(0)
             keys.append(self._layer(blob, keys))
             self._so_far = self._at
             done += blob.length

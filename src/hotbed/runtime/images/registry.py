@@ -10,12 +10,14 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
+import signal
 import subprocess
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from hotbed.guest import kernel
 from hotbed.runtime.images import manifests
 from hotbed.runtime.images.manifests import BadImage
 from hotbed.runtime.linux.identity import Ids
@@ -85,7 +87,12 @@ class Registry:
             who["env"] = {"PATH": os.defpath, "HOME": "/nonexistent", "TMPDIR": str(self.folder)}
         command = [path, "--insecure-policy", *arguments]  # a policy is about signatures; digests are checked here
         process = subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **who
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            preexec_fn=_end_with_parent,
+            **who,
         )
         try:
             out, err = self._wait(process, time.monotonic() + timeout_s)
@@ -114,3 +121,8 @@ class Registry:
             except FileNotFoundError:
                 continue
         return total
+
+
+def _end_with_parent() -> None:
+    """A node that is killed takes its builder along, and that has no time to end what it started."""
+    kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)

@@ -145,6 +145,7 @@ class Unpacker:
             self._link(parts, split(entry.linkname))
         elif entry.isfifo():
             os.mkfifo(parts[-1], entry.mode & 0o777, dir_fd=folder)
+            os.utime(parts[-1], ns=(_time_of(entry),) * 2, dir_fd=folder, follow_symlinks=False)
         else:
             self.report.skipped[f"entries of type {entry.type!r}"] += 1
 
@@ -161,7 +162,7 @@ class Unpacker:
 
     def _attributes(self, parts: Parts, entry: tarfile.TarInfo) -> None:
         for key, value in entry.pax_headers.items():
-            if not key.startswith(_XATTR):
+            if not key.startswith(_XATTR) or not value:  # an empty value takes a header back (pax(1))
                 continue
             name = key[len(_XATTR) :]
             if not name.startswith("user.") or name.startswith(_STEERING):

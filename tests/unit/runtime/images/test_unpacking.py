@@ -160,6 +160,14 @@ def test_holes_cost_nothing_however_large(tmp_path: Path) -> None:
     assert (tmp_path / "t/g").read_bytes() == b"after"
 
 
+def test_a_pipe_is_as_the_layer_says(tmp_path: Path) -> None:
+    """Its mode and its time too."""
+    unpacked(tmp_path / "t", entry("p", b"", type=tarfile.FIFOTYPE, mode=0o620))
+
+    found = (tmp_path / "t/p").stat()
+    assert stat.S_ISFIFO(found.st_mode) and (stat.S_IMODE(found.st_mode) & ~0o022, found.st_mtime) == (0o600, WHEN)
+
+
 def test_attributes_that_do_not_fit_are_left_out(tmp_path: Path) -> None:
     """They are no full disk, which would have other images removed."""
     big = {"SCHILY.xattr.user.big": "x" * 100_000, "SCHILY.xattr.user.small": "y"}
