@@ -15,10 +15,21 @@ from pathlib import Path
 
 import pytest
 
+from hotbed import Draining, Sandbox, connect
 from tests.e2e.node_process import NodeProcess, node_process
+from tests.interop.published import free_port
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]  # each test starts processes
 
+ECHO = """
+import socket
+server = socket.create_server(("127.0.0.1", 0))
+print(server.getsockname()[1], flush=True)
+peer, _ = server.accept()
+while data := peer.recv(99):
+    peer.sendall(data)
+peer.recv(1)
+"""
 HALVES = (b"", b"GET / HTTP/1.1\r\nx: ", b"POST /v1/rollouts HTTP/1.1\r\ncontent-length: 9\r\n\r\n{")
 
 
@@ -151,8 +162,40 @@ def test_tricks_in_paths_name_nothing(node: NodeProcess, path: str) -> None:
     assert status in (400, 404, 405) and answer["code"] in ("not_found", "invalid_request", "unknown_rollout")
 
 
-def test_a_drain_lets_every_kind_of_exec_end_and_starts_none(tmp_path: Path) -> None:
-    """An exec, a job's sandbox: health says draining, new work is refused before it does anything, what runs ends."""
+def test_a_drain_waits_for_what_runs_and_for_no_open_tunnel(tmp_path: Path) -> None:
+    """A process that is talked to and a job end in their own time; a tunnel works until they have, and no longer."""
+    port = free_port()
+    with (
+        node_process(tmp_path, drain_s=60, port=port, shared=True) as node,
+        connect(f"http://127.0.0.1:{port}") as client,
+        Sandbox("python", client=client) as sandbox,
+        sandbox.process(ECHO) as server,
+        sandbox.process(command="read line; echo got $line") as talker,
+    ):
+        inner = int(next(iter(server))[1])
+        job = sandbox.start_job(command="sleep 2; echo job")
+        with sandbox.port_forward(inner) as forward, socket.create_connection((forward.host, forward.port), 20) as peer:
+            peer.sendall(b"before")
+            assert peer.recv(99) == b"before"
+            node.process.send_signal(signal.SIGTERM)
+            while client.health().status != "draining":
+                pass
+            with pytest.raises(Draining):
+                sandbox.process(command="true")
+            with pytest.raises(Draining):
+                sandbox.start_job(command="true")
+            peer.sendall(b"while")
+            assert peer.recv(99) == b"while"
+            talker.write("it\n")
+            assert b"".join(data for _, data in talker) == b"got it\n"
+            assert talker.wait().ok
+            assert job.wait(timeout_s=30).stdout == "job\n"
+            server.close()  # and now nothing runs, though the tunnel is open
+            assert node.process.wait(30) == 0
+
+
+def test_a_drain_lets_an_exec_end_and_starts_none(tmp_path: Path) -> None:
+    """Health says draining, new work is refused before it does anything, what runs ends."""
     with node_process(tmp_path, drain_s=20) as node:
         name = node.call("POST", "/v1/sandboxes", {"template": "python"})[1]["id"]
         answers: list[tuple[int, object]] = []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import secrets
+import sys
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from hotbed.node.keys.key import Key, new_secret
 from hotbed.node.keys.store import KeyStore
 from hotbed.server.serving import check_exposure
 from hotbed.server.settings import read_settings
-from tests.unit.server.keyed import doorway
+from tests.unit.server.keyed import Doorway, doorway
 
 
 def test_keys_cannot_be_guessed(tmp_path: Path) -> None:
@@ -63,6 +64,38 @@ def test_foreign_things_unseen(tmp_path: Path) -> None:
                 for ask in (way.ask, way.raw):
                     assert made not in (await ask("bob", "GET", path)).body.decode()
             assert (await way.ask("acme", "POST", f"/v1/sandboxes/{made}/exec", {"command": "true"})).json["ok"]
+
+    asyncio.run(scenario())
+
+
+def test_foreign_things_take_no_longer_to_deny(tmp_path: Path) -> None:
+    """What is told of a foreign id and of one that never was takes the same steps: no clock tells them apart."""
+
+    async def steps(way: Doorway, method: str, path: str) -> int:
+        count = 0
+
+        def step(_frame: object, event: str, _argument: object) -> None:
+            nonlocal count
+            count += event == "call"
+
+        sys.setprofile(step)
+        try:
+            answer = await way.ask("bob", method, path, {"command": "id"} if method == "POST" else b"")
+        finally:
+            sys.setprofile(None)
+        assert answer.status == 404
+        return count
+
+    async def scenario() -> None:
+        async with doorway(tmp_path) as way:
+            made = (await way.ask("acme", "POST", "/v1/sandboxes", {"template": "python"})).json["id"]
+            never = made[:-4] + "beef"
+            for method, verb in (("GET", ""), ("DELETE", ""), ("POST", "/exec")):
+                counts = [
+                    {await steps(way, method, f"/v1/sandboxes/{name}{verb}") for _ in range(5)}
+                    for name in (made, never)
+                ]
+                assert counts[0] & counts[1], (method, counts)
 
     asyncio.run(scenario())
 

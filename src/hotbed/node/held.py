@@ -2,7 +2,7 @@
 
 Both are given back when nothing of the sandbox is left, and not before: a sandbox that is being torn down still takes
 memory and processes, so it still counts. Teardown runs in the background and cannot be interrupted; who wants to know
-waits for it.
+waits for it, and who does not still finds that it was killed: the kernel takes longer to clear up than to kill.
 """
 
 from __future__ import annotations
@@ -63,9 +63,15 @@ class HeldBox:
     def discard(self, reason: str) -> None:
         """Start ending it. Returns at once; idempotent."""
         if self._ending is None:
+            self._turn.leave()
             self._ending = self._nursery.start(self._end(), name=f"end-{self.box.id}")
             if self.on_end is not None:
                 self.on_end(reason)
+
+    async def kill(self, reason: str) -> None:
+        """Start ending it, and wait until its kill is on its way to who does it. Idempotent."""
+        self.discard(reason)
+        await asyncio.sleep(0)  # the first step of the task that ends it
 
     async def end(self, reason: str) -> None:
         """End it and wait until nothing is left. Idempotent."""

@@ -6,7 +6,8 @@ tenant that holds fewest, then to whoever of it has waited longest, so that a bu
 and not the others'.
 
 A tenant may have a share: how many turns it may hold and how many of its requests may wait. At its share, what can
-wait does, passed over until something of the tenant's own has ended; what cannot is refused with `QuotaExceeded`.
+wait does, passed over until something of the tenant's own has ended; what cannot is refused with `QuotaExceeded`,
+unless one of its sandboxes is on its way out: that turn is about to come back, and is waited for.
 
 The policy is the pure function `next_tenant`; `Admission` carries it out. A tenant is whatever the caller says: the
 lease of an embedded client, the key of a remote one.
@@ -15,7 +16,7 @@ lease of an embedded client, the key of a remote one.
 from __future__ import annotations
 
 import asyncio
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -36,18 +37,26 @@ class Share:
 
 
 class Turn:
-    """The right to one sandbox. `release` is idempotent."""
+    """The right to one sandbox. `leave` and `release` are idempotent."""
 
-    __slots__ = ("_admission", "_tenant")
+    __slots__ = ("_admission", "_leaving", "_tenant")
 
     def __init__(self, admission: Admission, tenant: str) -> None:
         self._admission: Admission | None = admission
         self._tenant = tenant
+        self._leaving = False
+
+    def leave(self) -> None:
+        """Say that it will be given back soon: its sandbox has been told to end."""
+        if self._admission is not None and not self._leaving:
+            self._leaving = True
+            self._admission._leaving[self._tenant] += 1
 
     def release(self) -> None:
         """Give it back, now that nothing of the sandbox is left."""
         admission, self._admission = self._admission, None
         if admission is not None:
+            admission._leaving[self._tenant] -= self._leaving
             admission._released(self._tenant)
 
 
@@ -67,6 +76,7 @@ class Admission:
         self._queue_limit = queue_limit
         self._wait_s = wait_s
         self._held: dict[str, int] = {}
+        self._leaving: Counter[str] = Counter()
         self._waiting: dict[str, deque[_Entry]] = {}
         self._shares: dict[str, Share] = {}
         self._arrivals = 0
@@ -85,18 +95,22 @@ class Admission:
 
     def check_room(self, tenant: str, count: int, *, share: Share | None = None) -> None:
         """Raise unless so many turns at once could be had now, before the first of them is taken."""
-        left = share.limit - self.held(tenant) - self.waiting(tenant) if share is not None else count
+        left = share.limit - self.kept(tenant) - self.waiting(tenant) if share is not None else count
         if count > left:
             assert share is not None
             self.refused += 1
             hint = "delete what you no longer need, or ask the operator of this server for another tier"
             raise QuotaExceeded(f"{share.name} at once, and {max(0, left)} are left, not {count}", hint=hint)
-        if count > self.limit - self.running - self.queued:
+        if count > self.limit - self.running + self._leaving.total() - self.queued:
             raise self._refusal(f"{self.running} of {self.limit} sandboxes are taken, and {count} were asked for")
 
     def held(self, tenant: str) -> int:
         """How many turns a tenant holds."""
         return self._held.get(tenant, 0)
+
+    def kept(self, tenant: str) -> int:
+        """How many of them are not about to come back."""
+        return self.held(tenant) - self._leaving[tenant]
 
     def waiting(self, tenant: str) -> int:
         """How many requests of a tenant wait."""
@@ -105,7 +119,7 @@ class Admission:
     def _check_share(self, tenant: str, share: Share, *, patient: bool) -> None:
         self._shares[tenant] = share
         waiting = self.waiting(tenant)
-        if not patient and self.held(tenant) + waiting >= share.limit:
+        if not patient and self.kept(tenant) + waiting >= share.limit:
             self.refused += 1
             hint = "delete what you no longer need, or ask the operator of this server for another tier"
             raise QuotaExceeded(f"{share.name} at once, and all of them are in use", hint=hint, retry_after_s=1.0)
@@ -161,6 +175,7 @@ class Admission:
             self._held[tenant] = left
         else:
             del self._held[tenant]
+            del self._leaving[tenant]
         self._grant_waiting()
 
     def _grant_waiting(self) -> None:

@@ -179,7 +179,8 @@ class Sessions:
         For a tenant, somebody else's never was.
         """
         session = self._live.get(session_id)
-        if session is None or (tenant is not None and tenant_id(session.held.lease) != tenant.id):
+        owner = tenant_id(session.held.lease if session is not None else None)  # the same steps for what is not there
+        if session is None or (tenant is not None and owner != tenant.id):
             reason, whose = self._ended.get(session_id, ("", ""))
             if reason and (tenant is None or whose == tenant.id):
                 raise SandboxGone(f"the sandbox has ended: {REASONS.get(reason, reason)}")

@@ -182,6 +182,11 @@ class Caller:
     scopes: frozenset[str]
     key_id: str
 
+    @property
+    def sight(self) -> Tenant | None:
+        """Whose things it may see and end; everybody's (None) with the scope `admin`. What it makes is its tenant's."""
+        return None if "admin" in self.scopes else self.tenant
+
     def check_scope(self, *wanted: str) -> None:
         """Raise `Forbidden` unless the key has one of these scopes. `admin` has them all."""
         if "admin" not in self.scopes and not self.scopes.intersection(wanted):

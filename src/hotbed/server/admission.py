@@ -39,7 +39,7 @@ async def admit(node: Node, route: Route, call: Call) -> Call:
     caller.check_scope(*scopes_of(route))
     if call.lease is not None and call.lease.tenant is not caller.tenant:
         raise SandboxGone("that lease is not held here", hint="its connection ended, or the node restarted")
-    await check_named(node, route, call, caller.tenant)
+    await check_named(node, route, call)
     call.body = rewritten(node, route, call.body, caller)
     if call.lease is None and route is not routes.HOLD_LEASE:
         call.lease = caller.tenant.lease
@@ -51,18 +51,18 @@ def scopes_of(route: Route) -> tuple[str, ...]:
     return _SCOPES.get(route.name) or (("read",) if route.method in ("GET", "HEAD") else ("run",))
 
 
-async def check_named(node: Node, route: Route, call: Call, tenant: Tenant) -> None:
+async def check_named(node: Node, route: Route, call: Call) -> None:
     """Raise `NotFound` when the path names something of somebody else's."""
     named = call.request.path_params
     _, _, top, *_ = (*route.path.split("/"), "")
     if top == "sandboxes" and "id" in named:
-        node.sessions.get(named["id"], tenant)
+        node.sessions.get(named["id"], call.sight)
     elif top == "pools" and "id" in named:
-        node.pools.get(named["id"], tenant)
+        node.pools.get(named["id"], call.sight)
     elif top == "snapshots" and "id" in named and not call.sees(node.snapshots.get(named["id"]).lease):
         raise NotFound(f"no snapshot {named['id'][:64]!r}", hint="it was freed, or its template has ended")
-    elif top == "rollouts" and "id" in named:
-        await _check_rollout(node, named["id"], tenant)
+    elif top == "rollouts" and "id" in named and call.sight is not None:
+        await _check_rollout(node, named["id"], call.sight)
 
 
 async def _check_rollout(node: Node, rollout_id: str, tenant: Tenant) -> None:
@@ -113,7 +113,7 @@ def named_template(node: Node, body: Any, tenant: Tenant) -> Any:
 
 def check_pool(node: Node, workers: int, tenant: Tenant) -> None:
     """Raise `QuotaExceeded` before the first of more workers than the tenant may have."""
-    left = tenant.tier.sandboxes - node.admission.held(tenant.id)
+    left = tenant.tier.sandboxes - node.admission.kept(tenant.id)
     if workers > left:
         raise QuotaExceeded(
             f"{workers} workers were asked for, and tenant {tenant.id} may have {max(0, left)} more sandboxes "

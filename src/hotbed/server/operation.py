@@ -66,12 +66,17 @@ class Call:
 
     @property
     def tenant(self) -> Tenant | None:
-        """Whose things this request may see and make; None sees everything."""
+        """Whose things this request makes; nobody's for None."""
         return self.caller.tenant if self.caller is not None else None
+
+    @property
+    def sight(self) -> Tenant | None:
+        """Whose things this request may see and end; everybody's for None."""
+        return self.caller.sight if self.caller is not None else None
 
     def sees(self, lease: Lease | None) -> bool:
         """Whether what lives under a lease is the caller's to see."""
-        return self.caller is None or (lease is not None and lease.tenant is self.caller.tenant)
+        return self.sight is None or (lease is not None and lease.tenant is self.sight)
 
     def segment(self, name: str) -> str:
         """A `{segment}` of the path."""

@@ -106,7 +106,7 @@ NOTES: Mapping[str, Note] = {
     ),
     "list_sandboxes": Note(summary="The caller's live sandboxes."),
     "get_sandbox": Note(summary="One live sandbox."),
-    "delete_sandbox": Note(summary="End a sandbox; answered when nothing of it is left, and the same the second time."),
+    "delete_sandbox": Note(summary="End a sandbox; answered once it is killed, and the same the second time."),
     "fork_sandbox": Note(
         summary="Make sandboxes that start with the files of one at one instant: all of them, or none.",
         errors=(*_FORKS, *_LIVE, "invalid_spec"),

@@ -171,3 +171,33 @@ def test_what_can_wait_waits_for_the_tenants_own_and_delays_nobody() -> None:
         assert (admission.running, admission.queued) == (0, 0)
 
     asyncio.run(scenario())
+
+
+def test_what_is_on_its_way_out_is_waited_for_and_not_refused() -> None:
+    """A delete is answered when the sandbox is killed: a tenant at its limit may make the next one right then."""
+
+    async def scenario() -> None:
+        made = admission(limit=4)
+        share = Share(name="tenant t may have 1", limit=1, waiting=5)
+        first = await made.acquire("t", share=share, patient=False)
+        first.leave()
+        first.leave()
+        assert (made.held("t"), made.kept("t")) == (1, 0)
+        made.check_room("t", 1, share=share)
+
+        second = asyncio.ensure_future(made.acquire("t", share=share, patient=False))
+        await settle()
+        assert not second.done()
+        with pytest.raises(QuotaExceeded):
+            await made.acquire("t", share=share, patient=False)
+        with pytest.raises(QuotaExceeded):
+            made.check_room("t", 1, share=share)
+
+        first.release()
+        first.leave()
+        turn = await second
+        assert (made.running, made.kept("t")) == (1, 1)
+        turn.release()
+        assert (made.running, made.kept("t"), made._leaving.total()) == (0, 0, 0)
+
+    asyncio.run(scenario())

@@ -162,3 +162,24 @@ def test_a_tricky_id_names_nothing(tmp_path: Path, name: str) -> None:
             assert (await way.ask("acme", "DELETE", f"/v1/snapshots/{name}")).status == 404
 
     asyncio.run(scenario())
+
+
+def test_an_admin_sees_and_ends_what_is_anybodys_and_makes_what_is_its_tenants(tmp_path: Path) -> None:
+    """One meaning, on both wires and the pages: it is the operator's."""
+
+    async def scenario() -> None:
+        async with doorway(tmp_path) as way:
+            boss = way.add_key("ops", scopes=("admin",))
+            theirs = (await way.ask("acme", "POST", "/v1/sandboxes", {"template": "python"})).json["id"]
+            own = (await way.ask(boss, "POST", "/v1/sandboxes", {"template": "python"})).json["id"]
+            for ask in (way.ask, way.raw):
+                seen = {row["id"][-len(own) :] for row in (await ask(boss, "GET", "/v1/sandboxes")).json["sandboxes"]}
+                assert seen == {theirs, own}
+            assert (await way.ask(boss, "GET", "/v1/health")).json["sessions"] == 2
+            assert (await way.ask(boss, "POST", f"/v1/sandboxes/{theirs}/exec", {"command": "echo"})).json["ok"]
+            assert [row["id"] for row in (await way.ask("acme", "GET", "/v1/sandboxes")).json["sandboxes"]] == [theirs]
+            for ask, name in ((way.ask, theirs), (way.raw, f"sbx_{own}")):
+                assert (await ask(boss, "DELETE", f"/v1/sandboxes/{name}")).status == 200
+            assert len(way.node.sessions) == 0
+
+    asyncio.run(scenario())

@@ -23,8 +23,7 @@ async def usage(node: Node, call: Call) -> UsageReport:
     until = moment_of(call, "until") or datetime.now(timezone.utc)
     since = moment_of(call, "since") or until - timedelta(days=SPAN_DAYS)
     require(since <= until, "since is after until")
-    sees_all = call.caller is None or "admin" in call.caller.scopes
-    tenant = None if sees_all or call.tenant is None else call.tenant.id
+    tenant = call.sight.id if call.sight is not None else None
     node.housekeeping.keep_usage()
     asked = partial(totals, since=since.timestamp(), until=until.timestamp(), tenant=tenant)
     rows = await asyncio.to_thread(replays.ledger_of(node).read, asked)

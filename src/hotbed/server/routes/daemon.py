@@ -57,10 +57,10 @@ async def run_once(node: Node, call: Call) -> dict[str, Any]:
 
 
 async def delete(node: Node, call: Call) -> Any:
-    """End one; the answer comes when nothing of it is left."""
+    """Kill one; what is left of it is cleared up behind the answer."""
     named = call.segment("id")
     try:
-        await find(node, call).held.end("deleted")
+        await find(node, call).held.kill("deleted")
     except Refused as refused:
         body = json.dumps({"deleted": False, "session_id": named, **refused.body()})
         return Response(body, refused.status, media_type="application/json")
@@ -70,7 +70,7 @@ async def delete(node: Node, call: Call) -> Any:
 def find(node: Node, call: Call) -> Session:
     """The session that a path names, or the daemon's word for an id that ended or never was."""
     try:
-        return node.sessions.get(session_id(call, SESSION), call.tenant)
+        return node.sessions.get(session_id(call, SESSION), call.sight)
     except (NotFound, SandboxGone):
         raise Refused(404, "no_such_session", f"no such session: {call.segment('id')[:80]}") from None
 

@@ -48,8 +48,8 @@ async def listing(node: Node, call: Call) -> EgressList:
     limit = min(number_of(query.get("limit"), "limit") or PAGE, PAGE_LIMIT)
     before = number_of(query.get("before"), "before")
     where = {name: query[name] for name in FILTERS if name in query}
-    if call.tenant is not None:
-        where["tenant"] = call.tenant.id
+    if call.sight is not None:
+        where["tenant"] = call.sight.id
     ledger = replays.ledger_of(node)
     rows = await asyncio.to_thread(ledger.read, lambda store: store.attempts(limit=limit, before=before, where=where))
     return EgressList(

@@ -57,9 +57,9 @@ async def run_in_sandbox(node: Node, call: Call) -> dict[str, Any]:
 
 
 async def delete(node: Node, call: Call) -> dict[str, Any]:
-    """End one; the answer comes when nothing of it is left. An id that ended already is deleted."""
+    """Kill one; what is left of it is cleared up behind the answer. An id that ended already is deleted."""
     try:
-        await node.sessions.get(session_id(call, SANDBOX), call.tenant).held.end("deleted")
+        await node.sessions.get(session_id(call, SANDBOX), call.sight).held.kill("deleted")
     except SandboxGone:
         pass
     return {"deleted": True, "id": call.segment("id")}
@@ -118,7 +118,7 @@ async def usage(node: Node, call: Call) -> dict[str, Any]:
 def find(node: Node, call: Call) -> Session:
     """The sandbox that a path names. Raises `NotFound`, also for one that has ended: it is no longer in the list."""
     try:
-        return node.sessions.get(session_id(call, SANDBOX), call.tenant)
+        return node.sessions.get(session_id(call, SANDBOX), call.sight)
     except (NotFound, SandboxGone):
         raise NotFound(f"no sandbox {call.segment('id')[:80]!r}") from None
 

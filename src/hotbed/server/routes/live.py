@@ -39,4 +39,4 @@ async def resume(node: Node, call: Call) -> SandboxState:
 
 
 def _named(node: Node, call: Call) -> Session:
-    return node.sessions.get(call.segment("id"), call.tenant)
+    return node.sessions.get(call.segment("id"), call.sight)

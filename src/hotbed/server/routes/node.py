@@ -19,9 +19,9 @@ from hotbed.wire.health import Health
 async def health(node: Node, call: Call) -> Health:
     """Whether it is there, and how busy: to a tenant, with its own work only."""
     told = node.health()
-    if call.tenant is None:
+    if call.sight is None:
         return told
-    admission, tenant = node.admission, call.tenant
+    admission, tenant = node.admission, call.sight
     return replace(
         told,
         sessions=sum(call.sees(session.held.lease) for session in node.sessions),

@@ -29,7 +29,7 @@ async def process(node: Node, call: SocketCall) -> None:
     """Run one thing for as long as its socket is open."""
     if call.caller is not None:
         call.caller.check_scope("run")
-    session = node.sessions.get(call.segment("id"), call.caller.tenant if call.caller is not None else None)
+    session = node.sessions.get(call.segment("id"), call.caller.sight if call.caller is not None else None)
     node.check_open()
     await call.socket.accept()
     request = await _first(call.socket)

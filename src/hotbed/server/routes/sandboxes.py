@@ -27,10 +27,10 @@ async def get(node: Node, call: Call) -> SandboxRow:
 
 
 async def delete(node: Node, call: Call) -> Deleted:
-    """End one; the answer comes when nothing of it is left. Ending it again is no error."""
+    """Kill one; what is left of it is cleared up behind the answer. Ending it again is no error."""
     session_id = call.segment("id")
     try:
-        await node.sessions.get(session_id).held.end("deleted")
+        await node.sessions.get(session_id).held.kill("deleted")
     except SandboxGone:
         pass
     return Deleted(id=session_id)

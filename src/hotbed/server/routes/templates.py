@@ -103,6 +103,8 @@ async def remove(node: Node, name: str) -> None:
 
 def _named(node: Node, call: Call) -> str:
     name = call.segment("name")
+    if call.sight is None and name in node.templates.names:
+        return name  # an admin may mean anybody's
     return name if call.tenant is None else call.tenant.template_name(name, node.templates.built_in)
 
 
@@ -124,4 +126,5 @@ async def images(node: Node, call: Call) -> ImageList:
 
 def is_seen(node: Node, call: Call, name: str) -> bool:
     """Whether a template is everybody's, or the caller's."""
-    return call.tenant is None or name in node.templates.built_in or call.tenant.owns_template(name)
+    sight = call.sight
+    return sight is None or name in node.templates.built_in or sight.owns_template(name)

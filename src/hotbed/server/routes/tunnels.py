@@ -81,7 +81,7 @@ async def connect(node: Node, call: SocketCall) -> None:
         if call.caller is not None:
             call.caller.check_scope("run")
             check_ingress(call.caller)
-        session = node.sessions.get(name, call.caller.tenant if call.caller is not None else None)
+        session = node.sessions.get(name, call.caller.sight if call.caller is not None else None)
     node.check_open()
     with session.in_use(), session.tunnel():
         inner = await session.held.box.dial(port)
