@@ -128,8 +128,11 @@ def _turn(path: str) -> Iterator[None]:
         os.close(lock)
 
 
-def start_node(place: NodePlace, *, boltz_slots: int = 0) -> None:
-    """Start a node and wait until it serves. Raises what kept it from doing so."""
+def start_node(place: NodePlace, *, boltz_slots: int = 0, home: str | None = None) -> None:
+    """Start a node and wait until it serves. Raises what kept it from doing so.
+
+    `home` is where it keeps what it keeps, if not where the environment says.
+    """
     if not sys.executable:
         raise NodeUnavailable(
             "no node runs, and none can be started: this Python does not know its own executable",
@@ -138,7 +141,7 @@ def start_node(place: NodePlace, *, boltz_slots: int = 0) -> None:
     ready, theirs = map(_move_up, os.pipe())
     try:
         try:
-            pid = _spawn(place, theirs, boltz_slots)
+            pid = _spawn(place, theirs, boltz_slots, home)
         finally:
             os.close(theirs)
         line = _wait_line(ready, START_TIMEOUT_S)
@@ -148,7 +151,7 @@ def start_node(place: NodePlace, *, boltz_slots: int = 0) -> None:
     _check_ready(line, place)
 
 
-def _spawn(place: NodePlace, ready_fd: int, boltz_slots: int) -> int:
+def _spawn(place: NodePlace, ready_fd: int, boltz_slots: int, home: str | None) -> int:
     root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
     argv = [sys.executable, "-c", _BOOT, root, "node", "--embedded", "--socket", place.socket, "--ready-fd", "3"]
     argv += ["--boltz-slots", str(boltz_slots)] if boltz_slots else []
@@ -157,7 +160,7 @@ def _spawn(place: NodePlace, ready_fd: int, boltz_slots: int) -> int:
         return os.posix_spawn(
             sys.executable,
             argv,
-            child_environment(),
+            child_environment() | ({"HOTBED_HOME": home} if home is not None else {}),
             file_actions=[
                 (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
                 (os.POSIX_SPAWN_DUP2, log, 1),

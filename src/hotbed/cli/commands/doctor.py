@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from hotbed.cli.output import Output, Progress
@@ -49,7 +50,30 @@ def run(args: argparse.Namespace) -> int:
 
 
 def attack(output: Output) -> list[Verdict]:
-    """Run the abuse table on a backend of its own, telling each verdict as it comes."""
+    """Run the abuse tables, telling each verdict as it comes."""
+    from hotbed.cli import grading_attacks
+    from hotbed.runtime.selfcheck import table
+
+    if not output.json:
+        output.line(output.paint("self-check", "bold"))
+    verdicts = []
+    with Progress("self-check", len(table.ATTEMPTS) + len(grading_attacks.ATTEMPTS)) as progress:
+
+        def tell(verdict: Verdict) -> None:
+            verdicts.append(verdict)
+            if not output.json:
+                progress.clear()
+                show_verdict(output, verdict)
+            progress.advance(verdict.claim)
+
+        attack_sandboxes(tell)
+        for verdict in grading_attacks.run_all():
+            tell(verdict)
+    return verdicts
+
+
+def attack_sandboxes(tell: Callable[[Verdict], None]) -> None:
+    """Run the runtime's table on a backend of its own."""
     import asyncio
 
     from hotbed.runtime.backends.fork import ForkBackend
@@ -58,24 +82,15 @@ def attack(output: Output) -> list[Verdict]:
     # The backend forks its launcher, so it is made before the event loop.
     backend = ForkBackend()
 
-    async def attempts() -> list[Verdict]:
-        verdicts = []
+    async def attempts() -> None:
         try:
             await backend.start()
-            with Progress("self-check", len(table.ATTEMPTS)) as progress:
-                async for verdict in table.run_all(backend):
-                    verdicts.append(verdict)
-                    if not output.json:
-                        progress.clear()
-                        show_verdict(output, verdict)
-                    progress.advance(verdict.claim)
+            async for verdict in table.run_all(backend):
+                tell(verdict)
         finally:
             await backend.close()
-        return verdicts
 
-    if not output.json:
-        output.line(output.paint("self-check", "bold"))
-    return asyncio.run(attempts())
+    asyncio.run(attempts())
 
 
 def show_host(output: Output, checks: list[Check]) -> None:

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Callable
 
 import pytest
 
+from hotbed.cli import grading_attacks
 from hotbed.runtime import probe
 from hotbed.runtime.backends import fork
 from hotbed.runtime.probe import Check
@@ -23,7 +24,7 @@ Host = Callable[..., None]
 class IdleBackend:
     """Starts and stops, and makes nothing."""
 
-    def __init__(self, _: object) -> None:
+    def __init__(self) -> None:
         self.running = False
 
     async def start(self) -> None:
@@ -56,7 +57,7 @@ def test_host_that_isolates_is_a_yes(hotbed: Hotbed, host: Host) -> None:
     assert "isolation: fork\n" in said.out
 
 
-@pytest.mark.parametrize(("detail", "code", "words"), [("", 0, "2 of 2"), ("got out", 1, "1 of 2")])
+@pytest.mark.parametrize(("detail", "code", "words"), [("", 0, "3 of 3"), ("got out", 1, "2 of 3")])
 def test_self_check_decides_as_well(
     detail: str, code: int, words: str, hotbed: Hotbed, host: Host, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -73,12 +74,14 @@ def test_self_check_decides_as_well(
 
     monkeypatch.setattr(table, "run_all", run_all)
     monkeypatch.setattr(fork, "ForkBackend", IdleBackend)
+    paid = Verdict(claim="siblings-share-nothing", held=True, detail="", seconds=1.0)
+    monkeypatch.setattr(grading_attacks, "run_all", lambda: iter([paid]))
     said, data = hotbed("doctor", "--self-check"), hotbed("doctor", "--self-check", "--json").json
 
     assert said.code == code
     assert f"  {'BROKEN' if detail else 'OK'}  no-egress{': got out' if detail else ''}\n" in said.out
     assert f"self-check: {words} claims hold\n" in said.out
-    assert [verdict["held"] for verdict in data["self_check"]] == [True, not detail]
+    assert [verdict["held"] for verdict in data["self_check"]] == [True, not detail, True]
 
 
 def test_host_that_does_not_isolate_is_not_attacked(hotbed: Hotbed, host: Host) -> None:
