@@ -103,6 +103,8 @@ class SupervisorClient:
         return Report(ack=ack, pinned=tuple(said["pinned"]), counts=said["counts"])
 
     async def _ask(self, ticket: Ticket) -> dict[str, Any]:
+        if self._lost:  # between the program's end and this question
+            raise SandboxFailed(f"the rollout was not kept pinned: {self._lost}")
         answer: asyncio.Future[dict[str, Any]] = self._loop.create_future()
         self._asked[ticket.id] = answer
         try:

@@ -113,6 +113,24 @@ def test_a_lost_supervisor_fails_every_rollout_and_says_so_at_once() -> None:
     assert len(told) == 1
 
 
+def test_who_asks_after_the_loss_does_not_wait_for_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A program may end, of the loss or not, before the node asks how it went."""
+    monkeypatch.setattr(client_module, "_PATIENCE_S", 3600.0)
+    told: list[str] = []
+
+    async def test(client: SupervisorClient, pid: int) -> None:
+        ticket = client.begin(PinRequest(seed=SEED), told.append)
+        client.announce(ticket)
+        os.kill(pid, signal.SIGKILL)
+        while not client.lost:
+            await asyncio.sleep(0.001)
+        with pytest.raises(SandboxFailed, match="not kept pinned"):
+            await client.report(ticket)
+
+    drive(test)
+    assert len(told) == 1
+
+
 def test_a_supervisor_that_does_not_answer_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody waits for it for ever."""
     monkeypatch.setattr(client_module, "_PATIENCE_S", 0.1)
