@@ -14,7 +14,7 @@ import io
 import os
 import sys
 import time
-from typing import Any, Optional
+from typing import Any, List, Optional
 
 from .orderlog import OrderLog
 
@@ -33,14 +33,29 @@ class _Raw(io.FileIO):
     bit = 0
     most: Optional[int] = None
     size = 0
+    _owed = b""  # was written, though the buffer above has not heard of it
 
     def write(self, data: Any) -> Any:
-        count = _raw_write(self, data)
-        if count and self.log is not None:
-            self.log.note(self.bit, count)
-        if count and self.most is not None:
-            self._keep(self.most, count)
-        return count
+        owed = self._owed
+        if owed:
+            size = len(owed)
+            written = memoryview(data).cast("B")[:size] == owed
+            self._owed = b""  # with no call from here to the return: nothing can come between
+            if written:
+                return size
+        counts: List[Any] = []
+        try:
+            counts.extend(map(_raw_write, (self,), (data,)))  # one call: no signal handler runs between its parts
+            count = counts[0]
+            if count and self.log is not None:
+                self.log.note(self.bit, count)
+            if count and self.most is not None:
+                self._keep(self.most, count)
+            return count
+        except BaseException:  # a signal handler's, after the write: the buffer will try the same bytes again
+            if counts and counts[0]:
+                self._owed = bytes(memoryview(data).cast("B")[: counts[0]])
+            raise
 
     def _keep(self, most: int, count: int) -> None:
         self.size += count
@@ -59,6 +74,8 @@ class _LateRaw(_Raw):
         if self.first is not None:
             try:
                 self.first.flush()
+            except TimeoutError:
+                raise  # no pipe's: a signal handler's
             except (OSError, RuntimeError, ValueError):
                 pass  # gone, busy under a signal handler, or closed: its own next write will tell
         return _Raw.write(self, data)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import os
 import time
+
+import pytest
 
 from hotbed.guest.agent.stdio import _Raw
 from tests.unit.guest.agent_process import AgentProcess
@@ -61,6 +64,36 @@ def test_replaced_streams_are_the_program_s(agent: AgentProcess) -> None:
     )
 
     assert result.stdout == b"seen\n"
+
+
+class _Interrupted:
+    """A log during whose note a signal handler raises, once."""
+
+    def __init__(self) -> None:
+        self.left = 1
+
+    def note(self, bit: int, count: int) -> None:
+        """As an order log does."""
+        self.left -= 1
+        if self.left == 0:
+            raise TimeoutError("by an alarm")
+
+
+@pytest.mark.parametrize("after", ["first\n", "second\n"])
+def test_a_line_whose_print_is_interrupted_is_printed_once(after: str) -> None:
+    """The buffer has not heard that it was written, and tries again; so does who catches the exception, rightly."""
+    reader, writer = os.pipe()
+    raw = _Raw(writer, "w", closefd=True)
+    raw.log = _Interrupted()  # type: ignore[assignment]  # all that is asked of one
+    stream = io.TextIOWrapper(io.BufferedWriter(raw), "ascii", newline="\n", line_buffering=True)
+
+    with pytest.raises(TimeoutError):
+        print("first", file=stream)
+    stream.write(after)
+    stream.close()
+
+    assert os.read(reader, 100).decode() == "first\n" + after
+    os.close(reader)
 
 
 def test_a_file_of_prints_stays_small() -> None:
