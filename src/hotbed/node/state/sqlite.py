@@ -25,24 +25,35 @@ class SqliteDatabase:
                 f"the node cannot keep its state in {path.parent}: {error.strerror}",
                 hint="set HOTBED_HOME to a directory that it may write",
             ) from None
+        self._path = path
         self._db = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
         self._db.row_factory = sqlite3.Row
         self._db.execute("PRAGMA busy_timeout=10000")
         try:
             self._migrate(package)
-        except BaseException:
+            self._db.execute("PRAGMA journal_mode=WAL")
+            self._db.execute("PRAGMA synchronous=NORMAL")  # a kill loses nothing; a power cut may lose the last commits
+        except BaseException as error:
             self._db.close()
+            if type(error) is sqlite3.DatabaseError:
+                raise _unusable(path, error) from None
             raise
-        self._db.execute("PRAGMA journal_mode=WAL")
-        self._db.execute("PRAGMA synchronous=NORMAL")  # a kill loses nothing; a power cut may lose the last commits
 
     def run(self, sql: str, values: Sequence[object] = ()) -> int:
         """Change something; how many rows."""
-        return self._db.execute(sql, tuple(values)).rowcount
+        return self._execute(sql, values).rowcount
 
     def rows(self, sql: str, values: Sequence[object] = ()) -> list[dict[str, Any]]:
         """Ask for something."""
-        return [dict(row) for row in self._db.execute(sql, tuple(values))]
+        return [dict(row) for row in self._execute(sql, values)]
+
+    def _execute(self, sql: str, values: Sequence[object]) -> sqlite3.Cursor:
+        try:
+            return self._db.execute(sql, tuple(values))
+        except sqlite3.DatabaseError as error:
+            if type(error) is sqlite3.DatabaseError:  # none of its kinds: the file itself
+                raise _unusable(self._path, error) from None
+            raise
 
     @contextmanager
     def writing(self, *, alone: bool = False) -> Iterator[None]:
@@ -104,3 +115,10 @@ def statements(script: str) -> list[str]:
             found.append(held)
             held = ""
     return found
+
+
+def _unusable(path: Path, error: sqlite3.DatabaseError) -> NodeUnavailable:
+    return NodeUnavailable(
+        f"the node's database {path} cannot be used: {error}",
+        hint="restore a backup of it (docs/guides/state.md), or move it away to start without what it held",
+    )

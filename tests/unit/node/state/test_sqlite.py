@@ -48,6 +48,17 @@ def test_a_directory_in_the_place_of_the_file_is_named(tmp_path: Path) -> None:
         SqliteDatabase(tmp_path / "x.db", SCHEMA)
 
 
+def test_a_file_that_is_no_database_is_named_with_what_to_do(tmp_path: Path) -> None:
+    """A disk that failed is no bug of ours."""
+    place = tmp_path / "ledger.db"
+    place.write_bytes(b"no database at all, and longer than its header" * 100)
+
+    with pytest.raises(NodeUnavailable, match=r"ledger\.db cannot be used") as refused:
+        SqliteDatabase(place, SCHEMA)
+
+    assert refused.value.hint and "backup" in refused.value.hint
+
+
 def test_a_migration_that_fails_leaves_the_version_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Half a migration is none."""
     scripts = [(1, "CREATE TABLE a (x);"), (2, "CREATE TABLE b (x);\nCREATE TABLE a (x);")]
