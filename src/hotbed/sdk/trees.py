@@ -15,11 +15,12 @@ import tempfile
 from collections.abc import Iterator
 from typing import BinaryIO, cast
 
-from hotbed.errors import InvalidRequest, ProtocolError
+from hotbed.errors import BadPath, Error, FileDenied, InvalidRequest, ProtocolError, TooLarge
 from hotbed.sdk.streams import exactly
 
-_CUT = "the sandbox ended while it was sent, or could not read all of it, or holds sparse files larger than its disk"
+_CUT = "the sandbox ended while it was sent, or could not read all of a file"
 _END = 2 * tarfile.BLOCKSIZE  # an archive ends with two blocks of zeros; one that was cut short does not
+_REASONS: dict[str, type[Error]] = {"bad_path": BadPath, "denied": FileDenied, "too_large": TooLarge}
 
 
 def pack_tree(source: str | os.PathLike[str]) -> Iterator[bytes]:
@@ -31,12 +32,16 @@ def pack_tree(source: str | os.PathLike[str]) -> Iterator[bytes]:
 
 
 def _pack(top: str) -> Iterator[bytes]:
-    for directory, folders, names in os.walk(top):
+    for directory, folders, names in os.walk(top, onerror=_refuse):
         for name in sorted(folders + names):
             path = os.path.join(directory, name)
             yield from _member(path, os.path.relpath(path, top))
         folders.sort()
     yield bytes(_END)
+
+
+def _refuse(error: OSError) -> None:
+    raise error  # os.walk would leave the folder out
 
 
 def _member(path: str, name: str) -> Iterator[bytes]:
@@ -86,11 +91,23 @@ def unpack_tree(spool: BinaryIO, target: str | os.PathLike[str]) -> tuple[str, .
 
 def _check_whole(spool: BinaryIO) -> None:
     size = spool.seek(0, os.SEEK_END)
-    if size < _END:
-        raise ProtocolError("the archive was cut short", hint=_CUT)
-    spool.seek(size - _END)
-    if any(spool.read(_END)):
-        raise ProtocolError("the archive was cut short", hint=_CUT)
+    spool.seek(max(0, size - _END))
+    if size < _END or any(spool.read(_END)):
+        raise _reason_told(spool) or ProtocolError("the archive was cut short", hint=_CUT)
+
+
+def _reason_told(spool: BinaryIO) -> Error | None:
+    """Why the sandbox did not send all, if it says so in the last member. It may say anything."""
+    spool.seek(0)
+    told = ""
+    try:
+        with tarfile.open(fileobj=spool, mode="r:") as archive:
+            for member in archive:
+                told = member.pax_headers.get("HOTBED.failed", "")
+    except (tarfile.TarError, EOFError):
+        return None
+    code, _, message = told.partition(" ")
+    return _REASONS.get(code, ProtocolError)(message[:1024]) if message else None
 
 
 def _unpack_plain(archive: tarfile.TarFile, member: tarfile.TarInfo, top: str) -> bool:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from hotbed.errors import InvalidRequest, ProtocolError
+from hotbed.errors import BadPath, Error, InvalidRequest, ProtocolError
 from hotbed.sdk.trees import new_spool, pack_tree, unpack_tree
 
 
@@ -147,6 +147,34 @@ def test_archive_that_was_cut_short_is_an_error(data: bytes, tmp_path: Path) -> 
     """Half a tree must not pass for a whole one."""
     with pytest.raises(ProtocolError, match="cut short"):
         unpack_tree(io.BytesIO(data), tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("told", "kind", "message"),
+    [
+        ("bad_path cannot pack all of /t: File name too long", BadPath, "File name too long"),
+        ("unauthorized no such key", ProtocolError, "no such key"),
+        ("bad_path", ProtocolError, "cut short"),
+    ],
+)
+def test_sandbox_may_say_why_it_did_not_send_all(told: str, kind: type[Error], message: str, tmp_path: Path) -> None:
+    """And cannot choose any error by it."""
+    last = (".", {"type": tarfile.DIRTYPE, "pax_headers": {"HOTBED.failed": told}}, b"")
+    sent = archive(file("f"), last).getvalue().rstrip(b"\0")
+
+    with pytest.raises(kind, match=message):
+        unpack_tree(io.BytesIO(sent + bytes(-len(sent) % 512)), tmp_path)
+
+
+def test_folder_that_cannot_be_listed_is_not_left_out_silently(tmp_path: Path) -> None:
+    """Half a tree must not pass for a whole one."""
+    (tmp_path / "a").mkdir()
+    sending = pack_tree(tmp_path)
+    next(sending)
+    (tmp_path / "a").rmdir()
+
+    with pytest.raises(FileNotFoundError):
+        list(sending)
 
 
 def test_archive_that_is_none_is_an_error(tmp_path: Path) -> None:

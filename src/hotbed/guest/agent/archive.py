@@ -24,6 +24,7 @@ Work = Callable[[int], Dict[str, Any]]
 
 _OUTCOME_LIMIT = 4096
 _COPY = 1 << 18
+FAILED = "HOTBED.failed"  # in the pax header of the last member of an archive that has no end
 
 
 def fork(box: Box, work: Work, *, keep: int, on_outcome: OnOutcome, stdin: int = NULL) -> None:
@@ -88,13 +89,27 @@ def pack(path: str, fd: int) -> Dict[str, Any]:
     with os.fdopen(fd, "wb", _COPY) as sink, tarfile.open(
         fileobj=sink, mode="w|", format=tarfile.PAX_FORMAT
     ) as tar, ExitStack() as locked:
-        for source, name in below(path, locked):
-            holes += holes_of(os.lstat(source))
-            if holes > disk.f_blocks * disk.f_frsize:
-                raise Refused("too_large", f"{path} holds sparse files of more than this disk's size")
-            with ExitStack() as briefly:
-                packed += add(tar, source, name, briefly)
+        try:
+            for source, name in below(path, locked):
+                holes += holes_of(os.lstat(source))
+                if holes > disk.f_blocks * disk.f_frsize:
+                    raise Refused("too_large", f"{path} holds sparse files of more than this disk's size")
+                with ExitStack() as briefly:
+                    packed += add(tar, source, name, briefly)
+        except OSError as error:
+            raise told(tar, refusal(error, f"cannot pack all of {path}")) from None
+        except Refused as error:
+            raise told(tar, error) from None
     return {"files": packed}
+
+
+def told(tar: tarfile.TarFile, error: Refused) -> Refused:
+    """The error, told to who reads the archive too: in a last member, which no end follows."""
+    info = tar.tarinfo(".")
+    info.type = b"5"  # a folder
+    info.pax_headers = {FAILED: f"{error.code} {error}"[:1024]}
+    tar.addfile(info)
+    return error
 
 
 def holes_of(about: os.stat_result) -> int:

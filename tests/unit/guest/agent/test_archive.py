@@ -74,6 +74,25 @@ def test_a_tree_survives_the_round_trip(agent: AgentProcess, tmp_path: Path) -> 
     assert (target / "empty").is_dir() and not (target / "fifo").exists()
 
 
+def test_a_tree_with_a_path_that_is_too_long_says_so_and_has_no_end(agent: AgentProcess, tmp_path: Path) -> None:
+    """Who asked has the answer's beginning already: the stream itself must tell."""
+    folder = os.open(tmp_path, os.O_RDONLY)
+    for _ in range(21):
+        os.mkdir("d" * 200, dir_fd=folder)
+        inner = os.open("d" * 200, os.O_RDONLY, dir_fd=folder)
+        os.close(folder)
+        folder = inner
+    os.close(folder)
+
+    archive_of = packed(agent, tmp_path)
+
+    last = archive_of.getmembers()[-1]
+    assert last.name == "." and last.pax_headers[archive.FAILED].startswith("bad_path cannot pack all of")
+    assert archive_of.fileobj is not None
+    archive_of.fileobj.seek(last.offset_data)
+    assert archive_of.fileobj.read(1) == b""
+
+
 def test_one_file_is_packed_under_its_name(agent: AgentProcess, tmp_path: Path) -> None:
     """Without its folder."""
     (tmp_path / "one").write_text("1")
