@@ -41,7 +41,7 @@ def root_tar(place: Path, busybox: Path, size_mb: int) -> Path:
         tar.add(busybox, "bin/busybox")
         for name in ("sh", "true"):
             link = tarfile.TarInfo(f"bin/{name}")
-            link.type, link.linkname = tarfile.LNKTYPE, "bin/busybox"
+            link.type, link.linkname, link.mode = tarfile.LNKTYPE, "bin/busybox", 0o755
             tar.addfile(link)
         block = os.urandom(_FILE)
         for number in range(size_mb):

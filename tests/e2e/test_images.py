@@ -22,7 +22,7 @@ from hotbed.node.bakes import interpreter
 from hotbed.node.bakes.baker import Baker
 from hotbed.node.bakes.recipe import Recipe
 from hotbed.runtime.backends.fork import ForkBackend, ForkSettings
-from hotbed.runtime.base import BoxRequest, ExecOutcome, ExecRequest, TemplateSpec
+from hotbed.runtime.base import BoxRequest, ExecOutcome, ExecRequest, Start, TemplateSpec
 from hotbed.runtime.images.record import ImageRecord
 from hotbed.wire.templates import Ready
 from tests.e2e.registry import Served
@@ -204,6 +204,36 @@ def test_an_images_own_python_is_warm(tmp_path: Path, debian: Path) -> None:
         version = tuple(map(int, python.version.split(".")))
         assert outcome.stdout.decode() == f"{version} ['decimal', 'mine'] /app\n", outcome
         await box.kill()
+
+    on_backend(tmp_path, body)
+
+
+def test_forks_of_an_images_sandbox_have_their_own_of_what_it_starts(tmp_path: Path) -> None:
+    """Processes cannot be forked, so each starts its own and waits for it; so does who was held still."""
+    Layout(tmp_path / "l").add([busybox(entry("www"), entry("www/page", b"first"))])
+    start = Start(cmd="busybox httpd -p 8080 -h /www", http="http://localhost:8080/page", timeout_s=30)
+    get, counts = b"busybox wget -qO- http://127.0.0.1:8080/page", b"while true; do echo >>/n; sleep 0.01; done &"
+
+    async def body(backend: ForkBackend) -> None:
+        record = await built(backend, f"oci:{tmp_path}/l")
+        template = await backend.template(TemplateSpec(name="x", image=record.digest, programs=(), start=start))
+        parent: Any = await template.fork(BoxRequest())
+        await said(parent, b"echo second >/www/page; rm /etc/motd; touch /etc/mine;" + counts)
+        files = await backend.layers.take(parent)
+        assert any("8080" in name for name in files.skipped) and files.how in ("cgroup", "signals")
+        children: Any = [await template.fork(BoxRequest(layer=files)) for _ in range(3)]
+        files.close()
+        await said(parent, b"echo third >/www/page")
+        assert [await said(box, get) for box in (*children, parent)] == [b"second\n"] * 3 + [b"third\n"]
+        assert await said(children[0], b"[ -e /etc/mine ] && [ ! -e /etc/motd ] && echo yes") == b"yes\n"
+        await backend.layers.freeze(parent)
+        await backend.layers.reclaim(parent)
+        await backend.layers.thaw(parent)
+        assert await said(parent, get) == b"third\n"
+        await asyncio.gather(*(box.kill() for box in (parent, *children)))
+
+    async def said(box: Any, command: bytes) -> bytes:
+        return bytes((await box.exec(ExecRequest(kind="command", program=command))).stdout)
 
     on_backend(tmp_path, body)
 

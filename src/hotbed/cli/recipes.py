@@ -21,6 +21,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from hotbed.cli.commands.run import policy
 from hotbed.errors import InvalidRequest
 
 FILE = "hotbed.toml"
@@ -70,6 +71,7 @@ def with_options(recipe: Mapping[str, Any], args: argparse.Namespace) -> dict[st
 
     given = {name: getattr(args, name) for name in ("name", "setup", "preload", "width")}
     given["image"] = _beside(Path.cwd(), args.image) if args.image else None
+    given["egress"] = policy(args.egress)
     given["env"] = _pairs("--env", args.env, str)
     given["limits"] = _pairs("--limit", args.limit, float)
     found = {**recipe, **{name: value for name, value in given.items() if value is not None}}

@@ -12,7 +12,7 @@ from hotbed.sdk import template_calls
 from hotbed.sdk.client import AnyClient
 from hotbed.sdk.connect import alink_of, link_of
 from hotbed.sdk.transport import Link
-from hotbed.wire.checks import require
+from hotbed.wire.checks import egress_object, require
 from hotbed.wire.templates import CreateTemplate, Ready, TemplateRow
 
 BAKE_TIMEOUT_S = 3600.0
@@ -49,7 +49,7 @@ class Template:
         ready: Ready | None = None,
         env: Mapping[str, str] | None = None,
         limits: Mapping[str, float] | None = None,
-        egress: Mapping[str, Any] | None = None,
+        egress: str | Mapping[str, Any] | None = None,
         width: int = 1,
         timeout_s: float = BAKE_TIMEOUT_S,
         on_progress: OnRow = lambda row: None,
@@ -58,8 +58,9 @@ class Template:
 
         `image` is host, template:NAME, oci:DIR[:TAG], docker-archive:FILE, rootfs:PATH (a directory or a tar), or a
         registry's NAME[:TAG]. `setup` commands run once, in a sandbox over it, and what they change is part of the
-        template. `preload` are Python modules that are imported already. `ready` says when a sandbox of it is. Raises
-        `BakeFailed` with what went wrong; after `timeout_s`, `DeadlineExceeded`, and the bake goes on.
+        template. `preload` are Python modules that are imported already. `ready` says when a sandbox of it is. `egress`
+        is what setup, and its sandboxes, may reach. Raises `BakeFailed` with what went wrong; after `timeout_s`,
+        `DeadlineExceeded`, and the bake goes on.
         """
         link = link_of(client)
         asked = request(name, image, setup, preload, ready, env, limits, egress, width)
@@ -78,7 +79,7 @@ class Template:
         ready: Ready | None = None,
         env: Mapping[str, str] | None = None,
         limits: Mapping[str, float] | None = None,
-        egress: Mapping[str, Any] | None = None,
+        egress: str | Mapping[str, Any] | None = None,
         width: int = 1,
         timeout_s: float = BAKE_TIMEOUT_S,
         on_progress: OnRow = lambda row: None,
@@ -128,7 +129,7 @@ def request(
     ready: Ready | None,
     env: Mapping[str, str] | None,
     limits: Mapping[str, float] | None,
-    egress: Mapping[str, Any] | None,
+    egress: str | Mapping[str, Any] | None,
     width: int,
 ) -> CreateTemplate:
     """The wire form of a bake."""
@@ -142,6 +143,6 @@ def request(
         ready=ready,
         env=dict(env or {}),
         limits=limits,
-        egress=egress,
+        egress=egress_object(egress),
         width=width,
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 from hotbed.wire.checks import require, require_level, require_positive, require_seed
 from hotbed.wire.execs import Determinism
@@ -32,6 +32,8 @@ class ForkSandbox:
     def __post_init__(self) -> None:
         good = type(self.count) is int and 1 <= self.count <= FORK_LIMIT
         require(good, f"count must be 1 to {FORK_LIMIT}, not {self.count!r}")
+        modes = get_args(SeedMode)
+        require(self.seed_mode in modes, f"seed_mode is {', '.join(modes)}, not {self.seed_mode!r}")
         require(self.labels is None or len(self.labels) == self.count, "labels must have one per child")
         require_seed(self.base_seed)
         require_level(self.determinism)

@@ -48,10 +48,24 @@ def test_a_file_is_read_and_its_paths_are_beside_it(tmp_path: Path) -> None:
 def test_options_win_over_the_file(tmp_path: Path) -> None:
     """One by one."""
     path = written(tmp_path, '[template]\nname = "x"\nwidth = 2\n[template.ready]\ncmd = "b"\n')
-    words = ["--width", "3", "--env", "A=1=2", "--limit", "pids=9", "--ready-port", "80", "--image", "debian:12"]
+    words = [
+        "--egress",
+        '{"allow": ["pypi.org"]}',
+        "--width",
+        "3",
+        "--env",
+        "A=1=2",
+        "--limit",
+        "pids=9",
+        "--ready-port",
+        "80",
+        "--image",
+        "debian:12",
+    ]
 
     recipe = recipes.with_options(recipes.of_file(path), options(*words))
 
+    assert recipe["egress"] == {"allow": ["pypi.org"]}
     assert recipe["width"] == 3 and recipe["env"] == {"A": "1=2"} and recipe["limits"] == {"pids": 9.0}
     assert recipe["ready"] == Ready(cmd="b", ports=(80,)) and recipe["image"] == "debian:12"
 

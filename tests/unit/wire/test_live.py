@@ -11,7 +11,15 @@ from hotbed.wire.live import FORK_LIMIT, ForkSandbox
 
 
 @pytest.mark.parametrize(
-    "fields", [{"count": 0}, {"count": FORK_LIMIT + 1}, {"count": True}, {"labels": ("a", "b")}, {"ttl_s": -1.0}]
+    "fields",
+    [
+        {"count": 0},
+        {"count": FORK_LIMIT + 1},
+        {"count": True},
+        {"labels": ("a", "b")},
+        {"ttl_s": -1.0},
+        {"seed_mode": "other"},
+    ],
 )
 def test_a_fork_that_makes_no_sense_is_refused(fields: dict[str, Any]) -> None:
     """Before it travels."""

@@ -29,6 +29,9 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     parser.add_argument("--preload", action="append", metavar="MODULE", help="a Python module to import (repeatable)")
     parser.add_argument("--env", action="append", metavar="NAME=VALUE", help="a variable (repeatable)")
     parser.add_argument("--limit", action="append", metavar="NAME=NUMBER", help="a limit of its sandboxes (repeatable)")
+    parser.add_argument(
+        "--egress", metavar="POLICY", help="what setup and its sandboxes may reach: open, a preset, or JSON"
+    )
     parser.add_argument("--ready-cmd", metavar="COMMAND", help="has to exit 0, or to start what answers")
     parser.add_argument("--ready-http", metavar="URL", help="has to answer 2xx")
     parser.add_argument(
@@ -54,7 +57,8 @@ def run(args: argparse.Namespace) -> int:
     if output.json:
         output.data(asdict(row))
         return 0
-    about = {"image": row.image, "python": row.python or "none of its own", "layers": row.layers}
+    python = row.python or ("none" if any("Python" in note for note in row.notes) else "this machine's")
+    about = {"image": row.image, "python": python, "layers": row.layers}
     output.line(f"{output.paint('live', 'green')}  {row.name}")
     output.pairs({**about, "size": f"{row.size_bytes / 1e6:.0f} MB", "live state": row.live_state})
     for note in (*row.notes, *(f"{count} {what} left out" for what, count in row.skipped.items())):

@@ -71,5 +71,7 @@ def show_images(images: Iterable[ImageRow], output: Output) -> None:
     if output.json:
         output.data([asdict(image) for image in images])
         return
-    cells = [(i.name, i.visibility, f"{i.size_bytes / 1e6:.0f}", i.description) for i in images]
-    output.table(("IMAGE", "FOR", "MB", "WHAT"), cells)
+    cells = [
+        (i.name, i.id.partition(":")[2][:12], i.visibility, f"{i.size_bytes / 1e6:.0f}", i.description) for i in images
+    ]
+    output.table(("IMAGE", "DIGEST", "FOR", "MB", "WHAT"), cells)
