@@ -14,7 +14,7 @@ import pytest
 
 from hotbed import Sandbox, connect, rollout_once
 from hotbed.sdk.client import Client
-from tests.support.world import World, fetch, lacking, world
+from tests.support.world import SECRET, World, fetch, lacking, world
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
 
@@ -216,6 +216,45 @@ def test_slow_connections_starve_nobody(earth: World, client: Client) -> None:
 
         assert got == ["good.test", "good.test"]
         assert running.result(30).status == "timeout"
+
+
+LOOK = """
+import os, pathlib, subprocess
+def words():
+    yield from os.environ.values()
+    look = "cat /proc/[0-9]*/environ /proc/[0-9]*/cmdline"
+    yield subprocess.run(look, shell=True, capture_output=True, text=True).stdout
+    for folder in ("/tmp", "/work", "/etc", "/run", "/var/tmp"):
+        for path in pathlib.Path(folder).rglob("*"):
+            if path.is_file() and os.access(path, os.R_OK):
+                yield path.read_bytes().decode("latin-1")
+print(json.dumps(any("not-for" + "-sandboxes" in word for word in words())))
+"""
+
+
+def test_secrets_stay_outside(earth: World, client: Client) -> None:
+    """A host that says back what it was sent, other hosts, other names inside TLS, no TLS, and a look around."""
+    egress = {"allow": ["good.test", "shared.test", "other.test"], "secret_refs": ["good"]}
+    attempts = (
+        "ask(('good.test', 443), get('good.test', '/kept'), tls='good.test'),"
+        "ask(('good.test', 80), get('good.test', '/clear')),"
+        "ask(('good.test', 443), get('shared.test', '/inside'), tls='good.test'),"
+        "ask(('other.test', 443), get('good.test', '/other'), tls='other.test'),"
+        "ask(('good.test', 443), get('good.test', '/to/https://other.test/'), tls='good.test')"
+    )
+
+    with Sandbox("python", egress=egress, client=client) as sandbox:
+        answers = json.loads(sandbox.exec(code=f"{ASK}\nprint(json.dumps([{attempts}]))").stdout)
+        looked = sandbox.exec(code="import json\n" + LOOK)
+
+    assert '"/kept"' in answers[0] and "*****" in answers[0], answers
+    assert looked.stdout == "false\n", looked.stderr
+    assert not any("not-for-sandboxes" in answer for answer in answers)
+    sent = [line for line in earth.diary("http") if line["headers"].get("authorization") == SECRET]
+    assert {(line["host"], line["path"].split("/")[1]) for line in sent} == {("good.test", "kept"), ("good.test", "to")}
+    home = earth.directory / "home"
+    files = [path for path in (*home.rglob("*"), earth.directory / "node.log") if path.is_file()]
+    assert [path.name for path in files if b"not-for-sandboxes" in path.read_bytes()] == ["egress-secrets.json"]
 
 
 def test_no_broker_no_network(earth: World, client: Client) -> None:

@@ -48,6 +48,8 @@ ZONE: dict[str, Any] = {
 }
 
 
+SECRET = "Bearer not-for-sandboxes-1739"  # the node's, named `good`: for good.test
+
 # What sandboxes run: the words after it are URLs, each is fetched, and what came of each is printed as JSON.
 FETCH = """
 import json, ssl, sys, urllib.request
@@ -122,6 +124,7 @@ def world(directory: Path, **settings: Any) -> Iterator[World]:
     directory.chmod(0o755)
     write_zone(directory, ZONE)
     _certificates(directory)
+    _hold_secret(directory / "home" / "egress-secrets.json")
     given = json.dumps({"socket": str(directory / "node.sock"), "home": str(directory / "home"), **settings})
     with (directory / "node.log").open("ab") as log:
         process = subprocess.Popen(
@@ -130,6 +133,7 @@ def world(directory: Path, **settings: Any) -> Iterator[World]:
             stdout=subprocess.PIPE,
             stderr=log,
             start_new_session=True,
+            env={**os.environ, "SSL_CERT_FILE": str(directory / "ca.pem")},  # what the node's machine trusts
         )
     try:
         assert process.stdout is not None
@@ -157,6 +161,12 @@ def lacking() -> str:
         [sys.executable, "-c", "from tests.support.world import enter; enter()"], capture_output=True, text=True
     )
     return "" if probe.returncode == 0 else f"no network namespaces here: {probe.stderr.strip()[-200:]}"
+
+
+def _hold_secret(path: Path) -> None:
+    path.parent.mkdir(mode=0o700, exist_ok=True)
+    path.touch(mode=0o600)
+    path.write_text(json.dumps({"good": {"hosts": ["good.test"], "value": SECRET}}))
 
 
 def _certificates(directory: Path) -> None:

@@ -3,7 +3,8 @@
 Text forms: `example.org`, `*.example.org` (every name below it, not itself), `192.0.2.7`, `192.0.2.0/24`,
 `2001:db8::/32`, each with `:443` or `:80,443` after it (IPv6 in brackets then). The object form adds what text cannot
 say: `{"host": ..., "ports": [...], "methods": ["GET"], "bytes": 1000000, "addresses": ["10.0.0.0/8"]}`, where
-`addresses` are the otherwise refused ones to which this name may resolve.
+`addresses` are the otherwise refused ones to which this name may resolve. `"read": true` has TLS to it ended at the
+broker, so that what it says inside can be held against the policy.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from hotbed.errors import InvalidRequest
 
 _LABEL = re.compile(r"[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?")
 _METHOD = re.compile(r"[A-Z]{1,20}")
-_FIELDS = ("host", "ports", "methods", "bytes", "addresses")
+_FIELDS = ("host", "ports", "methods", "bytes", "addresses", "read")
 _NAME_LIMIT = 253
 _FORMS = "an entry is a domain, *.domain, an address or a CIDR block, each perhaps with :port"
 
@@ -36,6 +37,7 @@ class Entry:
     methods: tuple[str, ...] = ()
     max_bytes: int | None = None
     addresses: tuple[Network, ...] = ()
+    read: bool = False
 
     def names(self, name: str, *, subdomains: bool = False) -> bool:
         """Whether it is about this name. `subdomains` makes a plain domain mean what is below it too."""
@@ -60,6 +62,7 @@ class Entry:
             "methods": list(self.methods),
             "bytes": self.max_bytes,
             "addresses": [str(network) for network in self.addresses],
+            "read": self.read,
         }
         host = str(self.network) if self.network is not None else f"*.{self.host}" if self.below else self.host
         given = {name: value for name, value in shown.items() if value}
@@ -86,7 +89,11 @@ def entry_of(given: object, where: str) -> Entry:
 def _made(text: str, host: str, ports: tuple[int, ...], given: Mapping[str, Any], where: str) -> Entry:
     network = _network(host, text, where)
     below = host.startswith("*.")
-    limit = given.get("bytes")
+    limit, read = given.get("bytes"), given.get("read", False)
+    if type(read) is not bool or (read and network is not None):
+        raise InvalidRequest(
+            f"{where}: read of {text!r} is true or false, and for a name", hint="addresses have no certificate"
+        )
     if limit is not None and (type(limit) is not int or limit <= 0):
         raise InvalidRequest(f"{where}: bytes of {text!r} must be a whole number above 0, not {limit!r}")
     return Entry(
@@ -97,6 +104,7 @@ def _made(text: str, host: str, ports: tuple[int, ...], given: Mapping[str, Any]
         ports=ports,
         methods=tuple(_method(item, text, where) for item in _list(given.get("methods") or (), where)),
         max_bytes=limit,
+        read=read,
         addresses=tuple(_listed_network(item, text, where) for item in _list(given.get("addresses") or (), where)),
     )
 

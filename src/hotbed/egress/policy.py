@@ -16,7 +16,7 @@ from hotbed.egress.presets import Preset
 from hotbed.errors import InvalidRequest
 
 Mode = Literal["none", "open", "allowlist", "denylist"]
-FIELDS = ("mode", "allow", "deny", "preset", "bytes")
+FIELDS = ("mode", "allow", "deny", "preset", "bytes", "secret_refs")
 ENTRIES_LIMIT = 4096
 
 
@@ -29,6 +29,16 @@ class Policy:
     deny: tuple[Entry, ...] = ()
     presets: tuple[str, ...] = ()
     max_bytes: int | None = None
+    secret_refs: tuple[str, ...] = ()
+
+    def reads(self, name: str, port: int) -> bool:
+        """Whether what is said inside TLS to this host is held against it, too."""
+        return any(entry.read and entry.names(name) and entry.on(port) for entry in (*self.allow, *self.deny))
+
+    @property
+    def reads_any(self) -> bool:
+        """Whether a sandbox under it has to trust the node's authority."""
+        return bool(self.secret_refs) or any(entry.read for entry in (*self.allow, *self.deny))
 
     @property
     def denies_names(self) -> bool:
@@ -47,6 +57,7 @@ class Policy:
             "allow": [entry.to_wire() for entry in self.allow],
             "deny": [entry.to_wire() for entry in self.deny],
             "bytes": self.max_bytes,
+            "secret_refs": list(self.secret_refs),
         }
 
 
@@ -67,6 +78,7 @@ def parse(given: object, presets: Mapping[str, Preset] | None = None) -> Policy:
         deny=deny,
         presets=named,
         max_bytes=_bytes(body.get("bytes")),
+        secret_refs=_secret_refs(body.get("secret_refs")),
     )
     return _checked(policy, body)
 
@@ -120,6 +132,8 @@ def _mode(body: Mapping[str, Any], allow: Sequence[Entry], deny: Sequence[Entry]
         return "allowlist"
     if deny or body.get("deny") is not None or named:
         return "denylist"
+    if body.get("secret_refs"):
+        return "allowlist"  # of the hosts they are for
     if body.get("bytes"):
         return "open"
     raise InvalidRequest("egress is empty", hint='say {"mode": "none"}, {"mode": "open"}, or what to allow or deny')
@@ -131,6 +145,8 @@ def _checked(policy: Policy, body: Mapping[str, Any]) -> Policy:
         raise InvalidRequest(f"egress: mode {policy.mode!r} takes no list", hint="leave mode out, or say allowlist")
     if policy.mode == "denylist" and body.get("allow"):
         raise InvalidRequest("egress: mode 'denylist' takes no allow list", hint="leave mode out: only that is allowed")
+    if policy.mode == "none" and policy.secret_refs:
+        raise InvalidRequest("egress: mode 'none' has nobody to send a secret to")
     if any(entry.max_bytes for entry in policy.deny) or any(entry.addresses for entry in policy.deny):
         raise InvalidRequest("egress: bytes and addresses are for entries of allow, not of deny")
     return policy
@@ -140,6 +156,14 @@ def _bytes(given: object) -> int | None:
     if given is not None and (type(given) is not int or given <= 0):
         raise InvalidRequest(f"egress: bytes must be a whole number above 0, not {given!r}")
     return given if isinstance(given, int) else None
+
+
+def _secret_refs(given: object) -> tuple[str, ...]:
+    if given is None:
+        return ()
+    if not isinstance(given, (list, tuple)) or not all(isinstance(name, str) for name in given):
+        raise InvalidRequest("egress: secret_refs is a list of names of secrets that the node holds")
+    return tuple(dict.fromkeys(given))
 
 
 def with_deny(policy: Policy, more: Sequence[Entry]) -> Policy:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from ipaddress import ip_network
 from pathlib import Path
 from typing import Any
@@ -19,11 +19,14 @@ from hotbed.egress import presets
 from hotbed.egress.addresses import Network, covers, reaches_special
 from hotbed.egress.policy import Policy, parse
 from hotbed.errors import InvalidRequest, NotSupported
+from hotbed.node.authority import Authority
 from hotbed.node.leases import Lease, tenant_id
 from hotbed.node.ledger.entry import Entry
+from hotbed.node.secrets import Secrets
 from hotbed.node.templates import Templates
 from hotbed.runtime.base import Box, BoxRequest, Template
-from hotbed.runtime.egress.outlets import Outlet, Outlets
+from hotbed.runtime.egress.outlet import Outlet
+from hotbed.runtime.egress.outlets import Outlets
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,6 +36,7 @@ class EgressSettings:
     enabled: bool = True
     tenants: tuple[str, ...] = ()
     presets: Path | None = None
+    secrets: Path | None = None
 
 
 @dataclass(slots=True, kw_only=True)
@@ -59,7 +63,12 @@ class Egress:
         self._listable: tuple[Network, ...] = tuple(ip_network(text) for text in settings.tenants)
         outlets = getattr(backend, "outlets", None)
         self._outlets: Outlets | None = outlets if isinstance(outlets, Outlets) else None
+        self._secrets = Secrets(settings.secrets)
+        self._authority: Authority | None = None
         if self._outlets is not None:
+            self._outlets.secrets = lambda policy: [item.to_wire() for item in self._secrets.named(policy.secret_refs)]
+            self._outlets.bundle = lambda: self.authority().bundle_pem()
+            self._outlets.sign = lambda name: self.authority().chain_pem(name)
             self._outlets.watched = [entry.to_wire() for entry in self.presets[presets.LEAKAGE].deny]
             self._outlets.on_rows = self._on_rows
 
@@ -82,11 +91,23 @@ class Egress:
     def read(self, given: object, lease: Lease | None) -> Policy:
         """A policy with its presets looked up, that whoever asks may use."""
         policy = parse(given, self.presets)
+        found = self._secrets.named(policy.secret_refs, tenant_id(lease))
+        if found and policy.mode == "allowlist" and not policy.allow:
+            hosts = [host for secret in found for host in secret.hosts]
+            policy = replace(policy, allow=tuple(replace(host, ports=host.ports or (443,)) for host in hosts))
+        if policy.reads_any:
+            self.authority()
         if tenant_id(lease):
             for entry in policy.allow:
                 for network in (entry.network, *entry.addresses):
                     self._check_listable(network, entry.text)
         return policy
+
+    def authority(self) -> Authority:
+        """What sandboxes trust whose TLS is read. Made when it is first needed. Raises `NotSupported`."""
+        if self._authority is None:
+            self._authority = Authority()
+        return self._authority
 
     def _check_listable(self, network: Network | None, text: str) -> None:
         if network is None or not reaches_special(network):
@@ -138,9 +159,12 @@ class Egress:
             if self._outlets is None or home is None:
                 raise NotSupported("this sandbox cannot be given a network while it lives")
             self._subjects[box.id] = Subject(tenant=tenant_id(lease), template=template, sandbox_id=sandbox_id)
+            await self._outlets.equip(box, policy)  # type: ignore[arg-type]  # has a home
             box.outlet = await self._outlets.open(box.id, home, policy)  # type: ignore[attr-defined]  # has a home
             return policy
         policy = self.read(given, lease)
+        if self._outlets is not None:
+            await self._outlets.equip(box, policy)  # type: ignore[arg-type]  # has an outlet
         await outlet.change(policy)
         return policy
 

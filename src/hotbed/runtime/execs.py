@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -15,8 +16,10 @@ _SLACK_S = 10.0
 _BYTES_PER_S = 10 << 20
 
 
-def to_frame(request: ExecRequest, name: str, limits: Limits, *, stream: bool) -> tuple[Header, bytes]:
-    """The header and body."""
+def to_frame(
+    request: ExecRequest, name: str, limits: Limits, *, stream: bool, environ: Mapping[str, str] = {}
+) -> tuple[Header, bytes]:
+    """The header and body; `environ` is what its sandbox has for whatever is run in it."""
     kept = limits.output_bytes if request.output_bytes is None else min(request.output_bytes, limits.output_bytes)
     header: dict[str, Any] = {
         "op": "exec",
@@ -38,8 +41,8 @@ def to_frame(request: ExecRequest, name: str, limits: Limits, *, stream: bool) -
         header["pin"] = request.determinism
     if request.last:
         header["last"] = True
-    if request.args or request.env:
-        header.update(args=list(request.args), env=dict(request.env))
+    if request.args or request.env or environ:
+        header.update(args=list(request.args), env={**environ, **request.env})
     if not request.files:
         return header, request.program + request.stdin if request.stdin else request.program
     header["files"] = [[path, len(data), mode] for path, data, mode in request.files]

@@ -20,7 +20,7 @@ from hotbed.runtime import answers, execs
 from hotbed.runtime.base import BoxRequest, ExecOutcome, ExecRequest, Limits, OnOutput
 from hotbed.runtime.boxfiles import BoxFiles
 from hotbed.runtime.conversations import Answer, Conversation, end_of
-from hotbed.runtime.egress.outlets import Home, Outlet
+from hotbed.runtime.egress.outlet import Home, Outlet
 from hotbed.runtime.groups import Slot, run_delay_s
 from hotbed.runtime.link import close_all
 from hotbed.runtime.programs import RunningProgram
@@ -41,6 +41,7 @@ class ForkBox(BoxFiles):
 
     isolation = "fork"
     outlet: Outlet | None = None  # its way out, if it was given one
+    environ: Mapping[str, str] = {}  # for everything that is run in it
 
     def __init__(
         self,
@@ -122,7 +123,7 @@ class ForkBox(BoxFiles):
         pinned: Pinned | None = None,
     ) -> ExecOutcome:
         name = self.talk.new_name()
-        header, body = execs.to_frame(request, name, self.limits, stream=on_output is not None)
+        header, body = execs.to_frame(request, name, self.limits, stream=bool(on_output), environ=self.environ)
         asking = self._ask(header, body, timeout_s=execs.patience_s(request), name=name, pinned=pinned)
         try:
             if on_output is None and on_start is None:
@@ -172,7 +173,8 @@ class ForkBox(BoxFiles):
     ) -> RunningProgram:
         """Start a guest program on a channel, of which it gets this end. `as_pid` is the number it must have inside."""
         name = self.talk.new_name()
-        header: Header = {"op": "start", "id": name, "program": program, "config": dict(config), "env": dict(env or {})}
+        env = {**self.environ, **(env or {})}
+        header: Header = {"op": "start", "id": name, "program": program, "config": dict(config), "env": env}
         pinned = None
         if self.request.seed is not None:
             seed = derive(self.request.seed, "program", next(self._programs))
@@ -181,9 +183,8 @@ class ForkBox(BoxFiles):
         if self.request.forkable:
             header["handle"], header["as_pid"] = True, as_pid
         running = RunningProgram(self, name, self.talk.expect(end_of(name)), pinned)
-        fds = (channel.fileno(),)
         try:
-            answer = await self._ask(header, fds=fds, timeout_s=_QUICK_S, name=name, pinned=pinned)
+            answer = await self._ask(header, fds=(channel.fileno(),), timeout_s=_QUICK_S, name=name, pinned=pinned)
             running.hold(answer[2])
         except BaseException:
             self.talk.forget(end_of(name))

@@ -142,7 +142,10 @@ class Settings:
             images_mib=self.images_mib,
             registries=self.registries,
             egress=EgressSettings(
-                enabled=self.egress, tenants=self.egress_tenants, presets=Path(self.home) / "egress-presets"
+                enabled=self.egress,
+                tenants=self.egress_tenants,
+                presets=Path(self.home) / "egress-presets",
+                secrets=Path(self.home) / "egress-secrets.json",
             ),
         )
 

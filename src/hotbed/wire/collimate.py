@@ -77,13 +77,12 @@ def create_request(body: Mapping[str, Any], *, template_field: str) -> CreateSan
     """A sandbox to keep."""
     template = template_of(body, template_field)
     require(template != "", f"{template_field} is required")
-    refuse_absent(body)
     labels = body.get("labels") or {}
     require(isinstance(labels, dict), "labels must be an object of strings")
     return CreateSandbox(
         template=template,
         label=_text(body, "label") or None,
-        egress=egress_object(body.get("egress")),
+        egress=egress_of(body),
         labels={str(name): str(value) for name, value in labels.items()},
     )
 
@@ -95,10 +94,7 @@ def exec_request(body: Mapping[str, Any]) -> ExecRequest:
 
 def rollout_request(body: Mapping[str, Any]) -> RolloutRequest:
     """One exec in a sandbox of its own."""
-    refuse_absent(body)
-    return RolloutRequest(
-        template=template_of(body, "template_id"), egress=egress_object(body.get("egress")), **_run_fields(body)
-    )
+    return RolloutRequest(template=template_of(body, "template_id"), egress=egress_of(body), **_run_fields(body))
 
 
 def template_of(body: Mapping[str, Any], template_field: str) -> str:
@@ -107,9 +103,10 @@ def template_of(body: Mapping[str, Any], template_field: str) -> str:
     return TEMPLATES.get(named, named)
 
 
-def refuse_absent(body: Mapping[str, Any]) -> None:
-    """Refuse what a sandbox here cannot have: secrets that are looked up by name."""
-    require(not body.get("secret_refs"), "this node holds no secrets, so secret_refs names nothing that exists")
+def egress_of(body: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """A body's policy, with the secrets that it names beside it: alone, they allow the hosts that they are for."""
+    policy, names = egress_object(body.get("egress")), body.get("secret_refs")
+    return {**(policy or {}), "secret_refs": names} if names else policy
 
 
 def _run_fields(body: Mapping[str, Any]) -> dict[str, Any]:

@@ -118,10 +118,13 @@ def test_a_policy_is_passed_on_as_it_is(egress: object) -> None:
     assert request.egress == egress
 
 
-def test_secrets_that_nobody_registered_are_refused() -> None:
-    """There is nowhere to look them up."""
-    with pytest.raises(InvalidRequest, match="secret_refs"):
-        collimate.create_request({"template": "python", "secret_refs": ["s"]}, template_field="template")
+def test_secrets_are_named_in_the_policy() -> None:
+    """Alone, they are one."""
+    body = {"template": "python", "secret_refs": ["s"]}
+
+    assert collimate.create_request(body, template_field="template").egress == {"secret_refs": ["s"]}
+    with_policy = collimate.create_request({**body, "egress": {"allow": ["a.org"]}}, template_field="template")
+    assert with_policy.egress == {"allow": ["a.org"], "secret_refs": ["s"]}
 
 
 def test_each_wire_has_its_own_words_for_an_error() -> None:

@@ -59,6 +59,7 @@ class ForkSettings:
 
     spares: int = 8
     vessels: int = 4
+    doored: int = 4
     networks: int = 16
     run_dir: str = field(default_factory=tempfile.gettempdir)  # as TMPDIR says, and one that can be written
     cgroups: bool = True
@@ -118,6 +119,7 @@ class ForkBackend:
             self._tending.cancel()
         await asyncio.gather(*(template.spares.close() for template in self._templates.values()))
         await asyncio.gather(*(template.vessels.close() for template in self._templates.values()))
+        await asyncio.gather(*(template.doored.close() for template in self._templates.values()))
         await asyncio.gather(*(box.kill() for box in tuple(self._boxes.values())), return_exceptions=True)
         for template in self._templates.values():
             await template.close()
@@ -194,7 +196,7 @@ class ForkBackend:
         return {
             "boxes": len(self._boxes),
             "templates": sum(1 for template in templates if template.process is not None),
-            "spares": sum(len(template.spares) for template in templates),
+            "spares": sum(len(template.spares) + len(template.doored) for template in templates),
             "vessels": sum(len(template.vessels) for template in templates),
             "outlets": len(self.outlets),
             "forks": sum(served.values()),

@@ -11,6 +11,7 @@ from hotbed.errors import TemplateFailed
 from hotbed.runtime import bounds, digests
 from hotbed.runtime.base import BoxRequest, Limits, TemplateSpec
 from hotbed.runtime.demand import FADES_S
+from hotbed.runtime.doored import Doored
 from hotbed.runtime.images.store import Hold
 from hotbed.runtime.layers import LayerFiles
 from hotbed.runtime.planning import View
@@ -43,6 +44,7 @@ class ForkTemplate:
         self.spares = Spares(backend.settings.spares if spec.parks else 0, self._make_spare, lot=lot)
         self.spares.freezing = lambda: backend.layers.frost
         self.vessels = Spares(vessels, self._make_vessel, lot=lot, from_first_use=True, most=vessels)
+        self.doored = Doored(backend.settings.doored if spec.parks else 0, self._make_doored, lot)
         self.served = {"warm": 0, "cold": 0}
         self._used_s = time.monotonic()
         self.ready: Mapping[str, Any] = {}
@@ -82,7 +84,8 @@ class ForkTemplate:
         elif not request.use_spare or request.forkable or request.layer is not None or request.hostname != "sandbox":
             return None
         else:
-            parked = self.spares.take()
+            parked = self.doored.take(request.egress) if request.egress is not None else None
+            parked = parked or self.spares.take()
             if parked is None and self.spares.frozen:
                 await self.spares.thaw()
                 parked = self.spares.take()
@@ -130,6 +133,14 @@ class ForkTemplate:
         await box.ready()
         return await begin(box, self.spec)
 
+    async def _make_doored(self, ports: tuple[int, ...]) -> ForkBox:
+        box = await self._make_spare()
+        return await _or_end(box, self._park_doors(box, ports))
+
+    async def _park_doors(self, box: ForkBox, ports: tuple[int, ...]) -> ForkBox:
+        await self._backend.outlets.park(box, ports)
+        return box
+
     async def _make_vessel(self) -> ForkBox:
         if self._process is None or not self._process.is_alive():
             raise TemplateFailed("the template is not running")
@@ -149,6 +160,7 @@ class ForkTemplate:
         """
         await self.spares.tend()
         await self.vessels.tend()
+        await self.doored.tend()
         now = self.spares.clock()
         process, idle_s = self.process, min(now - self._used_s, self.spares.demand.idle_s(now))
         if (
@@ -168,6 +180,7 @@ class ForkTemplate:
         """End the spares and the process."""
         await self.spares.close()
         await self.vessels.close()
+        await self.doored.close()
         if self._process is not None:
             self._process.kill("the backend was closed")
         self._hold.close()

@@ -5,8 +5,9 @@ ledger, and when it is killed, its doors close with it and nothing leaves any mo
 those of the unprivileged id that sandboxes have. It ends with the node's channel.
 
 Node to broker, as frames: `watch` (names that give answers away), `open` with a sandbox's id, its policy and a channel
-over which its template sends the doors; `doors` with another such channel; `policy`; `report`; `close`. Broker to node:
-`opened` or `broken`, `report`, `decisions`, `closed`.
+over which its template sends the doors (`parked`: they are not heard before a `policy`); `doors` with another such
+channel; `policy`; `report`; `close`; `signed`. Broker to node:
+`opened` or `broken`, `report`, `decisions`, `closed`, `sign` (a host's certificate is needed).
 """
 
 from __future__ import annotations
@@ -24,10 +25,12 @@ from typing import Any, NoReturn
 import uvloop
 
 from hotbed.egress.entries import Entry, entry_of
-from hotbed.egress.policy import Policy, parse
+from hotbed.egress.policy import NONE, parse
+from hotbed.egress.secrets import secret_of
 from hotbed.guest import frames, kernel
 from hotbed.guest.frames import Header
-from hotbed.runtime.egress import doors, lookups
+from hotbed.runtime.egress import doors, lookups, tls
+from hotbed.runtime.egress.certificates import Certificates
 from hotbed.runtime.egress.relay import Pipes
 from hotbed.runtime.egress.resolving import Resolver
 from hotbed.runtime.egress.ward import Ward
@@ -50,6 +53,7 @@ class Broker:
         self._loop = asyncio.get_running_loop()
         self._wards: dict[int, Ward] = {}
         self._resolver = Resolver()
+        self._certificates = Certificates(lambda name: self._link.post({"op": "sign", "name": name}))
         self._pipes = Pipes()
         self._watched: tuple[Entry, ...] = ()
         self._turn = 0
@@ -62,28 +66,38 @@ class Broker:
         op, number = header["op"], header.get("id", 0)
         ward = self._wards.get(number)
         if op == "open":
-            ward = self._begin(number, parse(header["policy"], {}))
+            ward = self._begin(number, header)
         if op in ("open", "doors") and ward is not None and fds:
             self._await_doors(number, ward, socket.socket(fileno=fds.pop()))
         elif op == "policy" and ward is not None:
-            ward.change(parse(header["policy"], {}))
+            self._change(ward, header)
             self._link.post({"op": "changed", "id": number, "ask": header["ask"]})
         elif op == "report":
             self._report(number, ward, header["ask"])
+        elif op == "signed":
+            self._certificates.tell(header["name"], body)
         elif op == "close":
             self._close(number)
         elif op == "watch":
             self._watched = tuple(entry_of(item, "watch") for item in header["entries"])
         close_all(fds)
 
-    def _begin(self, number: int, policy: Policy) -> Ward:
+    def _begin(self, number: int, header: Header) -> Ward:
         """A sandbox's ward. Asked for again, it is the same: one that was replaced would keep its doors and policy."""
         ward = self._wards.get(number)
         if ward is None:
-            ward = self._wards[number] = Ward(policy, self._watched, self._resolver, self._pipes)
-        else:
-            ward.change(policy)
+            parked = header.get("parked", False)
+            ward = Ward(NONE, self._watched, self._resolver, self._pipes, parked=parked)
+            ward.certificates = self._certificates
+            self._wards[number] = ward
+            if parked:
+                return ward
+        self._change(ward, header)
         return ward
+
+    def _change(self, ward: Ward, header: Header) -> None:
+        ward.secrets = tuple(secret_of("secret", item) for item in header.get("secrets", ()))
+        ward.change(parse(header["policy"], {}))
 
     def _await_doors(self, number: int, ward: Ward, channel: socket.socket) -> None:
         channel.setblocking(False)
@@ -207,6 +221,7 @@ async def _serve(control: socket.socket) -> None:
 def run(control: socket.socket) -> NoReturn:
     """Serve until the node is gone; then everything closes by the end of this process."""
     Path("/proc/self/comm").write_text(NAME)
+    tls.outside()  # reads what this machine trusts, which may be for its user alone
     give_up_rights()
     uvloop.install()
     asyncio.run(_serve(control))

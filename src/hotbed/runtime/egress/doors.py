@@ -2,7 +2,8 @@
 
 A program that knows nothing of us dials what it likes, and arrives at `dialled`. One that was told of a proxy comes to
 `proxied`, which speaks HTTP CONNECT, plain HTTP with whole URLs, and SOCKS5 on the same port. Both end in `converse`:
-wait for the first bytes, see who they say they are for, decide, dial, relay. Every wait has a deadline, and a sandbox
+wait for the first bytes, see who they say they are for, decide, dial, relay. TLS to a host that the policy has read is
+ended here (see `tls`), and what is inside goes the way of HTTP. Every wait has a deadline, and a sandbox
 has a number of connections, so one that sends a byte a minute occupies its own places and nobody else's.
 """
 
@@ -15,7 +16,7 @@ from ipaddress import IPv4Address, IPv6Address
 from hotbed.egress.addresses import plain, special_kind
 from hotbed.egress.decisions import Target, Verdict, Way, judge_address, judge_name, settle
 from hotbed.egress.policy import Policy
-from hotbed.runtime.egress import sniffing, sockets
+from hotbed.runtime.egress import sniffing, sockets, tls
 from hotbed.runtime.egress.flow import Flow
 from hotbed.runtime.egress.relay import relay
 from hotbed.runtime.egress.targets import Refused, target_from
@@ -77,6 +78,9 @@ async def converse(ward: Ward, inner: socket.socket, target: Target, kind: str) 
         await Web(ward, inner).serve(target)
         return
     said = sniffing.server_name(head) if speech == "tls" else ""
+    if said and ward.reads(said, target.port):
+        await _read_inside(ward, inner, target, said)
+        return
     if said is None:
         way = Way(verdict=Verdict(allowed=False, reason="a TLS hello that cannot be read"))
     else:
@@ -90,6 +94,19 @@ async def converse(ward: Ward, inner: socket.socket, target: Target, kind: str) 
             raise
         with outer:
             await relay(inner, outer, ward.pipes, up=flow.count_up, down=flow.count_down)
+
+
+async def _read_inside(ward: Ward, inner: socket.socket, target: Target, said: str) -> None:
+    """TLS to a host that is read: it ends here, and each request in it is decided like any other."""
+    assert ward.certificates is not None
+    way = settle(ward.policy, target, "http", said)
+    if not way.verdict.allowed:
+        with Flow(ward, inner, "https") as flow:
+            refusal = flow.refuse(Target(port=target.port, name=said, address=target.address), way.verdict)
+        await sockets.send(inner, _NO_IN_TLS, FIRST_BYTES_S)
+        raise refusal
+    async with tls.plain(inner, await ward.certificates.context(said)) as clear:
+        await Web(ward, clear, said).serve(target)
 
 
 def no_in_http(refusal: Refused) -> bytes:

@@ -1,7 +1,8 @@
 """The node's handle on the broker: giving a sandbox a way out, changing it, hearing what was tried.
 
 A sandbox is wired after it was forked, so that one without a network costs what it always did: its template makes the
-doors (`hotbed.guest.template.wiring`) and sends them to the broker over a channel that the node only passes on. When
+doors (`hotbed.guest.template.wiring`) and sends them to the broker over a channel that the node only passes on. A few
+are wired ahead of the request (`hotbed.runtime.doored`), and then only told their policy. When
 the broker is lost its doors are closed, so nothing leaves any sandbox; another is started, and every living sandbox
 gets new doors under the policy it has.
 """
@@ -13,68 +14,22 @@ import itertools
 import logging
 import socket
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any
 
-from hotbed.egress.policy import Policy, parse
-from hotbed.errors import SandboxFailed
+from hotbed.egress.policy import NONE, Policy
+from hotbed.errors import InvalidRequest, SandboxFailed
 from hotbed.guest.frames import Header
+from hotbed.runtime.egress.outlet import Attached, Home, Outlet, ports_of
+from hotbed.runtime.egress.trust import trust
 from hotbed.runtime.link import Link, close_all
 
 log = logging.getLogger(__name__)
 
-PORTS = (53, 80, 443, 22, 3128)
 PATIENCE_S = 20.0
 _RETRY_S = 0.5
 _BODY_LIMIT = 64 << 20
 
 OnRows = Callable[[int, Sequence[Mapping[str, Any]], bool], None]  # of a sandbox; whether it was the last
-
-
-class Home(Protocol):
-    """What is needed of the template a sandbox came from."""
-
-    def wire(self, box_id: int, ports: Sequence[int], channel: int) -> None:
-        """Have it make doors in a sandbox and send them over the channel, which it takes over."""
-        ...
-
-    def kill_box(self, box_id: int) -> None:
-        """Kill a sandbox's pid 1."""
-        ...
-
-
-class Attached(Protocol):
-    """A sandbox that can have a way out."""
-
-    id: int
-    home: Home
-    outlet: Outlet | None
-
-
-class Outlet:
-    """One sandbox's way out."""
-
-    def __init__(self, owner: Outlets, box_id: int, home: Home, policy: Policy) -> None:
-        self.box_id = box_id
-        self.home = home
-        self.policy = policy
-        self.ports: set[int] = set()
-        self.closed_ports: tuple[int, ...] = ()
-        self.turn = asyncio.Lock()  # of whoever wires it or changes its policy
-        self.link: Link | None = None  # to the broker that has its doors
-        self.last: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()  # tally, when it is over
-        self._owner = owner
-
-    async def change(self, policy: Policy) -> None:
-        """Another policy from now on, for what is open as well. Raises `SandboxFailed`."""
-        await self._owner.change(self, policy)
-
-    async def tally(self) -> dict[str, Any]:
-        """What was tried since the last time."""
-        return await self._owner.tally(self)
-
-    def close(self) -> None:
-        """The sandbox has ended. Idempotent."""
-        self._owner.drop(self)
 
 
 class Outlets:
@@ -91,27 +46,53 @@ class Outlets:
         self._leaving: dict[int, Outlet] = {}
         self._reviving: asyncio.Task[None] | None = None
         self.watched: Sequence[Any] = ()
+        self.secrets: Callable[[Policy], Sequence[Mapping[str, Any]]] = lambda _: ()  # whose names the policy says
+        self.bundle: Callable[[], bytes] = bytes  # what sandboxes are to trust
+        self.sign: Callable[[str], bytes] = lambda _: b""  # for a host: a key and its certificate
         self.on_rows: OnRows | None = None
         self.restarts = 0
 
     def __len__(self) -> int:
-        return len(self._outlets)
+        return sum(1 for outlet in self._outlets.values() if outlet.ahead is None)
 
     async def attach(self, box: Attached, policy: Policy) -> None:
         """Give a new sandbox its way out, or end it: nothing is to run in it without."""
         try:
-            box.outlet = await self.open(box.id, box.home, policy)
+            if box.outlet is not None:
+                await self._give(box.outlet, policy)
+            else:
+                box.outlet = await self.open(box.id, box.home, policy)
+            await self.equip(box, policy)
         except BaseException:  # also when cancelled
             box.home.kill_box(box.id)
             raise
 
-    async def open(self, box_id: int, home: Home, policy: Policy) -> Outlet:
+    async def equip(self, box: Attached, policy: Policy) -> None:
+        """Have a sandbox trust this node, if its policy has TLS read that it does not trust it for yet."""
+        if policy.reads_any and not box.environ:
+            await trust(box, self.bundle())
+
+    async def park(self, box: Attached, ports: tuple[int, ...]) -> None:
+        """Make a sandbox's doors before there is a policy: what is dialled there waits until `attach` brings one."""
+        box.outlet = await self.open(box.id, box.home, NONE, ahead=ports)
+
+    async def _give(self, outlet: Outlet, policy: Policy) -> None:
+        """A policy for doors that wait for one. Nothing else waits: what is dialled before it arrives is not lost."""
+        link = outlet.link
+        if link is None or not link.is_open() or outlet.turn.locked() or outlet.ahead != ports_of(policy):
+            await self.change(outlet, policy)
+            return
+        outlet.policy, outlet.ahead = policy, None
+        link.post({"op": "policy", "id": outlet.box_id, **self._said(policy), "ask": 0})
+
+    async def open(self, box_id: int, home: Home, policy: Policy, ahead: tuple[int, ...] | None = None) -> Outlet:
         """Wire a sandbox; returns when its doors are open. Raises `SandboxFailed`."""
         outlet = self._outlets.get(box_id)
         if outlet is not None:  # somebody else was first: there is one policy, and it is the last
             await self.change(outlet, policy)
             return outlet
         outlet = self._outlets[box_id] = Outlet(self, box_id, home, policy)
+        outlet.ahead = ahead
         try:
             async with outlet.turn:
                 await self._hold_to_policy(outlet)
@@ -123,13 +104,13 @@ class Outlets:
     async def change(self, outlet: Outlet, policy: Policy) -> None:
         """Hold a sandbox to another policy."""
         async with outlet.turn:
-            before, outlet.policy = outlet.policy, policy
+            before, outlet.policy, outlet.ahead = outlet.policy, policy, None
             try:
                 await self._hold_to_policy(outlet)
-            except SandboxFailed:
+            except (SandboxFailed, InvalidRequest):  # the latter: a secret that is no longer held
                 outlet.policy = before
                 if outlet.link is not None and outlet.link.is_open():
-                    outlet.link.post({"op": "policy", "id": outlet.box_id, "policy": before.to_wire(), "ask": 0})
+                    outlet.link.post({"op": "policy", "id": outlet.box_id, **self._said(before), "ask": 0})
                 raise
 
     async def _hold_to_policy(self, outlet: Outlet) -> None:
@@ -139,13 +120,16 @@ class Outlets:
             raise SandboxFailed("the sandbox has ended")
         if outlet.link is not link:
             outlet.ports.clear()
-            await self._wire(link, outlet, "open", _ports_of(outlet.policy))
+            await self._wire(link, outlet, "open", outlet.ahead or ports_of(outlet.policy))
             outlet.link = link
             return
-        await self._ask(link, {"op": "policy", "id": outlet.box_id, "policy": outlet.policy.to_wire()})
-        missing = [port for port in _ports_of(outlet.policy) if port not in outlet.ports]
+        await self._ask(link, {"op": "policy", "id": outlet.box_id, **self._said(outlet.policy)})
+        missing = [port for port in ports_of(outlet.policy) if port not in outlet.ports]
         if missing:
             await self._wire(link, outlet, "doors", missing)
+
+    def _said(self, policy: Policy) -> Header:
+        return {"policy": policy.to_wire(), "secrets": [dict(secret) for secret in self.secrets(policy)]}
 
     async def tally(self, outlet: Outlet) -> dict[str, Any]:
         """What a sandbox tried since it was last asked for; one that has ended is asked for the last time."""
@@ -197,7 +181,7 @@ class Outlets:
     async def _wire(self, link: Link, outlet: Outlet, op: str, ports: Sequence[int]) -> None:
         header: Header = {"op": op, "id": outlet.box_id}
         if op == "open":
-            header["policy"] = outlet.policy.to_wire()
+            header = {**header, **self._said(outlet.policy), "parked": outlet.ahead is not None}
 
         def say() -> None:
             ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -245,6 +229,10 @@ class Outlets:
         if op == "decisions":
             self._tell(header["id"], header["rows"], over=False)
             return
+        if op == "sign":
+            if self._link is not None:
+                self._link.post({"op": "signed", "name": header["name"]}, self.sign(header["name"]))
+            return
         if op == "closed":
             left = self._leaving.pop(header["id"], None)
             if left is not None:
@@ -284,12 +272,3 @@ class Outlets:
             except Exception as error:  # noqa: BLE001 - the boundary of one sandbox: it stays without a way out
                 log.error("event=egress_rewire_failed box=%d error=%r", outlet.box_id, error)
                 await asyncio.sleep(_RETRY_S)
-
-
-def _ports_of(policy: Policy) -> list[int]:
-    return list(dict.fromkeys((*PORTS, *policy.ports)))
-
-
-def policy_of(given: Mapping[str, Any]) -> Policy:
-    """A policy that has travelled as plain data, its presets resolved."""
-    return parse(given, {})

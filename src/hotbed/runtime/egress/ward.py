@@ -6,13 +6,16 @@ import asyncio
 import socket
 import time
 from collections.abc import Callable, Coroutine
+from functools import partial
 from typing import Any
 
 from hotbed.egress.addresses import Address
 from hotbed.egress.decisions import Target, Verdict, is_leak
 from hotbed.egress.entries import Entry
 from hotbed.egress.policy import Policy
+from hotbed.egress.secrets import Secret
 from hotbed.runtime.egress import sockets
+from hotbed.runtime.egress.certificates import Certificates
 from hotbed.runtime.egress.flow import Flow
 from hotbed.runtime.egress.names import Names
 from hotbed.runtime.egress.relay import Pipes
@@ -28,31 +31,42 @@ _ACCEPT_MOST = 16
 class Ward:
     """Until `close`. Nothing of one ward is in another's reach: each has sockets of its own."""
 
-    def __init__(self, policy: Policy, watched: tuple[Entry, ...], resolver: Resolver, pipes: Pipes) -> None:
+    def __init__(
+        self, policy: Policy, watched: tuple[Entry, ...], resolver: Resolver, pipes: Pipes, *, parked: bool = False
+    ) -> None:
         self.policy = policy
         self.resolver = resolver
         self.pipes = pipes
         self.tally = Tally()
         self.names = Names()
+        self.certificates: Certificates | None = None
+        self.secrets: tuple[Secret, ...] = ()
         self.flows: set[Flow] = set()
         self.lookups = asyncio.Semaphore(LOOKUPS_LIMIT)
         self._watched = watched
         self._spent: dict[Entry, int] = {}
         self._counted: dict[Flow, int] = {}
         self._doors: dict[int, socket.socket] = {}
+        self._parked: list[Callable[[], None]] | None = [] if parked else None
         self._tasks: set[asyncio.Task[None]] = set()
 
     def open_door(self, door: socket.socket, serve: Callable[[socket.socket], Coroutine[Any, Any, None]]) -> None:
         """Accept what is dialled at a listening socket inside."""
-        door.setblocking(False)
-        self._doors[door.fileno()] = door
-        asyncio.get_running_loop().add_reader(door.fileno(), self._accept, door, serve)
+        self._hear(door, self._accept, door, serve)
 
     def open_datagrams(self, door: socket.socket, on_ready: Callable[[socket.socket], None]) -> None:
         """Hear datagrams at a socket inside."""
+        self._hear(door, on_ready, door)
+
+    def _hear(self, door: socket.socket, on_ready: Callable[..., None], *words: object) -> None:
+        """Begin to hear a door; as long as no policy has come, what is dialled waits in the kernel."""
         door.setblocking(False)
         self._doors[door.fileno()] = door
-        asyncio.get_running_loop().add_reader(door.fileno(), on_ready, door)
+        begin = partial(asyncio.get_running_loop().add_reader, door.fileno(), on_ready, *words)
+        if self._parked is None:
+            begin()
+        else:
+            self._parked.append(begin)
 
     def start(self, work: Coroutine[Any, Any, None], inner: socket.socket | None = None) -> None:
         """Run something for it, until it is done or the ward is closed; `inner` is closed by then, come what may."""
@@ -61,6 +75,17 @@ class Ward:
         task.add_done_callback(self._tasks.discard)
         if inner is not None:
             task.add_done_callback(lambda _: inner.close())  # a task that is cancelled at once never runs
+
+    def reads(self, name: str, port: int) -> bool:
+        """Whether TLS to this host is ended here, so that what is said inside can be read."""
+        if not name or self.certificates is None:
+            return False
+        return self.policy.reads(name, port) or any(secret.is_for(name, port) for secret in self.secrets)
+
+    def added(self, name: str, port: int) -> list[tuple[bytes, bytes]]:
+        """The headers that requests to this host get, inside TLS."""
+        found = {secret.header: secret.value for secret in self.secrets if secret.is_for(name, port)}
+        return [(header.encode("ascii"), value.encode("ascii")) for header, value in found.items()]
 
     def is_full(self) -> bool:
         """Whether it may have no more at once."""
@@ -112,8 +137,11 @@ class Ward:
         self._counted.pop(flow, None)
 
     def change(self, policy: Policy) -> None:
-        """Hold to another policy from now on, connections that live included."""
+        """Hold to another policy from now on, connections that live included; a parked one's doors are heard now."""
         self.policy = policy
+        waiting, self._parked = self._parked or (), None
+        for begin in waiting:
+            begin()
         for flow in tuple(self.flows):
             flow.recheck(policy)
 
@@ -131,6 +159,7 @@ class Ward:
             loop.remove_reader(fd)
             door.close()
         self._doors.clear()
+        self._parked = None
         for task in tuple(self._tasks):
             task.cancel()
 

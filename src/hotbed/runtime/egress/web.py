@@ -11,15 +11,17 @@ import asyncio
 import socket
 import time
 from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import h11
 
-from hotbed.egress.decisions import Target, judge_method, settle
-from hotbed.runtime.egress import sockets
+from hotbed.egress.decisions import Target, Verdict, Way, judge_method, settle
+from hotbed.runtime.egress import sockets, tls
 from hotbed.runtime.egress.flow import Flow
+from hotbed.runtime.egress.masking import Mask
 from hotbed.runtime.egress.relay import relay
 from hotbed.runtime.egress.targets import Refused, target_from
 
@@ -44,11 +46,13 @@ Headers = list[tuple[bytes, bytes]]
 
 
 class Web:
-    """The server's side of one connection of a sandbox."""
+    """The server's side of one connection of a sandbox; `sni` is the name that it said, if it is inside TLS."""
 
-    def __init__(self, ward: Ward, inner: socket.socket) -> None:
+    def __init__(self, ward: Ward, inner: socket.socket, sni: str = "") -> None:
         self._ward = ward
         self._inner = inner
+        self._sni = sni
+        self._mask = Mask(())
         self._talk = h11.Connection(h11.SERVER, max_incomplete_event_size=HEAD_LIMIT)
 
     async def serve(self, dialled: Target | None) -> None:
@@ -58,7 +62,7 @@ class Web:
                 request = await self._request()
                 if request is None:
                     return
-                with Flow(self._ward, self._inner, "http") as flow:
+                with Flow(self._ward, self._inner, "https" if self._sni else "http") as flow:
                     if not await self._one(flow, request, dialled):
                         return
                 if self._talk.our_state is not h11.DONE or self._talk.their_state is not h11.DONE:
@@ -81,43 +85,63 @@ class Web:
         """One request; whether another may follow."""
         flow.method = request.method.decode("ascii", "replace")
         try:
-            target, said, path = asked_for(request, dialled)
+            target, said, path = asked_for(request, dialled, scheme="https" if self._sni else "http")
         except Refused as error:
             await self._say(400, str(error))
             return False
         way = settle(self._ward.policy, target, "http", said)
+        if self._sni and said != self._sni:
+            way = Way(
+                verdict=Verdict(allowed=False, reason=f"its TLS is for {self._sni}, and inside it says {said[:100]}")
+            )
         way = replace(way, verdict=judge_method(self._ward.policy, way.verdict, way.name, target.port, flow.method))
-        try:
-            outer = await flow.dial(target, way)
-        except Refused as error:
-            await self._say(403, f"refused by this sandbox's egress policy: {error}")
-            return False
-        except OSError as error:
-            await self._say(502, f"the other side cannot be reached: {error}")
-            return False
-        with outer:
-            return await self._exchange(flow, request, path, outer)
+        async with AsyncExitStack() as open_outside:
+            try:
+                outer = open_outside.enter_context(await flow.dial(target, way))
+                if self._sni:
+                    outer = await open_outside.enter_async_context(tls.plain(outer, tls.outside(), self._sni))
+            except Refused as error:
+                await self._say(403, f"refused by this sandbox's egress policy: {error}")
+                return False
+            except OSError as error:
+                flow.failure = flow.failure or str(error)
+                await self._say(502, f"the other side cannot be reached: {error}")
+                return False
+            added = self._ward.added(self._sni, target.port) if self._sni else []
+            self._mask = Mask(value for _, value in added)
+            return await self._exchange(flow, with_headers(request, added), path, outer)
 
     async def _exchange(self, flow: Flow, request: h11.Request, path: bytes, outer: socket.socket) -> bool:
         theirs = h11.Connection(h11.CLIENT, max_incomplete_event_size=HEAD_LIMIT)
         upgrade = any(name == b"upgrade" for name, _ in request.headers)
-        await self._write(outer, theirs.send(sent_on(request, path, upgrade=upgrade)), flow.count_up)
-        if self._talk.they_are_waiting_for_100_continue:
-            await self._reply(h11.InformationalResponse(status_code=100, headers=[]))
-        async for event in self._body():
-            await self._write(outer, theirs.send(event), flow.count_up)
+        await self._send_on(flow, theirs, sent_on(request, path, upgrade=upgrade), outer)
         while True:
             event = await _event(theirs, outer, BODY_S)
             if isinstance(event, h11.InformationalResponse) and event.status_code == 101 and upgrade:
                 return await self._switch(flow, event, theirs, outer)
-            if isinstance(event, (h11.Response, h11.InformationalResponse)):
-                event = _received(event)
             if event in (h11.PAUSED, h11.NEED_DATA) or isinstance(event, h11.ConnectionClosed):
                 return False
-            data = self._talk.send(event)
-            await self._write(self._inner, data, flow.count_down)
+            for piece in self._handed_in(event):
+                await self._write(self._inner, self._talk.send(piece), flow.count_down)
             if isinstance(event, h11.EndOfMessage):
                 return True
+
+    async def _send_on(self, flow: Flow, theirs: h11.Connection, request: h11.Request, outer: socket.socket) -> None:
+        await self._write(outer, theirs.send(request), flow.count_up)
+        if self._talk.they_are_waiting_for_100_continue:
+            await self._reply(h11.InformationalResponse(status_code=100, headers=[]))
+        async for event in self._body():
+            await self._write(outer, theirs.send(event), flow.count_up)
+
+    def _handed_in(self, event: Any) -> list[Any]:
+        """An event of an answer as the sandbox gets it: without what was added to its request."""
+        if isinstance(event, (h11.Response, h11.InformationalResponse)):
+            return [_received(event, self._mask)]
+        if not self._mask:
+            return [event]
+        if isinstance(event, h11.Data):
+            return [h11.Data(data=self._mask.feed(bytes(event.data)))]
+        return [h11.Data(data=self._mask.rest()), event] if isinstance(event, h11.EndOfMessage) else [event]
 
     async def _switch(self, flow: Flow, event: Any, theirs: h11.Connection, outer: socket.socket) -> bool:
         """Both sides have agreed to speak something else."""
@@ -170,7 +194,17 @@ async def _event(connection: h11.Connection, sock: socket.socket, patience_s: fl
         connection.receive_data(await sockets.receive(sock, _CHUNK, max(0.001, deadline - time.monotonic())))
 
 
-def asked_for(request: h11.Request, dialled: Target | None) -> tuple[Target, str, bytes]:
+def with_headers(request: h11.Request, added: Headers) -> h11.Request:
+    """The request with these headers instead of its own of the same names."""
+    if not added:
+        return request
+    names = {name for name, _ in added}
+    names.add(b"accept-encoding")  # what comes back is looked through
+    kept = [(name, value) for name, value in request.headers if name not in names]
+    return h11.Request(method=request.method, target=request.target, headers=[*kept, *added])
+
+
+def asked_for(request: h11.Request, dialled: Target | None, scheme: str = "http") -> tuple[Target, str, bytes]:
     """Where a request is to go, whose name it says, and its path. Raises `Refused` for one that says it in two ways."""
     host = next((value.decode("latin-1") for name, value in request.headers if name == b"host"), "")
     raw = request.target.decode("latin-1")
@@ -183,9 +217,9 @@ def asked_for(request: h11.Request, dialled: Target | None) -> tuple[Target, str
             raise Refused(f"the Host {host[:80]!r} is not where the connection goes")
         return dialled, said, request.target
     parts = urlsplit(raw)
-    if parts.scheme != "http" or not parts.hostname or "@" in parts.netloc:
+    if parts.scheme != scheme or not parts.hostname or "@" in parts.netloc:
         raise Refused(f"{raw[:80]!r} is no URL that can be fetched here")
-    target = target_from(parts.hostname, parts.port or 80)
+    target = target_from(parts.hostname, parts.port or (443 if scheme == "https" else 80))
     if host and target_from(_host_of(host), target.port) != target:
         raise Refused("its URL and its Host differ")
     if dialled is not None and target != dialled and (dialled.name or target.address is not None):
@@ -210,7 +244,8 @@ def sent_on(request: h11.Request, path: bytes, *, upgrade: bool) -> h11.Request:
     return h11.Request(method=request.method, target=path, headers=headers)
 
 
-def _received(response: Any) -> Any:
+def _received(response: Any, mask: Mask) -> Any:
     """An answer as it is handed in: what it says of its connection is about ours outside."""
-    headers = [(name, value) for name, value in response.headers if name not in (b"connection", b"keep-alive")]
+    kept = [(name, value) for name, value in response.headers if name not in (b"connection", b"keep-alive")]
+    headers = [(name, mask.whole(value)) for name, value in kept]
     return type(response)(status_code=response.status_code, headers=headers, reason=response.reason)

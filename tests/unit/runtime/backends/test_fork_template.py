@@ -33,7 +33,7 @@ def test_a_spare_serves_what_it_is_like(request_: BoxRequest, served: bool) -> N
 
     async def scenario() -> None:
         spare: Any = SimpleNamespace(request=None, warm_hit=False, fork_time_ms=0.0)
-        settings = SimpleNamespace(spares=1, vessels=1)
+        settings = SimpleNamespace(spares=1, vessels=1, doored=1)
         backend: Any = SimpleNamespace(settings=settings, solos=True, lot=Lot())
         view: Any = None
         template = ForkTemplate(SPEC, backend, view, view)
@@ -53,7 +53,7 @@ def test_what_nobody_used_for_an_hour_is_ended(monkeypatch: pytest.MonkeyPatch) 
         killed: list[str] = []
         busy = ""
         layers = SimpleNamespace(stand_on=lambda _: busy == "layer", frost=None)
-        settings = SimpleNamespace(spares=1, vessels=0)
+        settings = SimpleNamespace(spares=1, vessels=0, doored=1)
         backend: Any = SimpleNamespace(settings=settings, solos=True, layers=layers, lot=Lot())
         view: Any = None
         for case in ("box", "layer", "used", ""):
@@ -87,7 +87,7 @@ def test_a_box_that_cannot_be_parked_is_ended() -> None:
         return Box()
 
     async def scenario() -> None:
-        settings = SimpleNamespace(spares=1, vessels=1)
+        settings = SimpleNamespace(spares=1, vessels=1, doored=1)
         backend: Any = SimpleNamespace(settings=settings, solos=True, make_box=make_box, lot=Lot())
         view: Any = None
         template = ForkTemplate(SPEC, backend, view, view)
@@ -112,7 +112,7 @@ def test_a_process_that_nobody_waits_for_is_ended() -> None:
         async def start(*_: object) -> Any:
             return SimpleNamespace(ready=ready, kill=killed.append, is_alive=lambda: not killed), None
 
-        settings = SimpleNamespace(spares=1, vessels=1)
+        settings = SimpleNamespace(spares=1, vessels=1, doored=1)
         backend: Any = SimpleNamespace(settings=settings, solos=True, start_process=start, lot=Lot())
         view: Any = None
         starting = asyncio.ensure_future(ForkTemplate(SPEC, backend, view, view).start())

@@ -5,14 +5,16 @@ from __future__ import annotations
 import asyncio
 import socket
 from collections.abc import Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, Literal
 
 import pytest
 
 from hotbed.egress.policy import parse
 from hotbed.errors import SandboxFailed
 from hotbed.runtime.egress.broker import Broker
-from hotbed.runtime.egress.outlets import PORTS, Outlets
+from hotbed.runtime.egress.outlet import PORTS, Home, Outlet, ports_of
+from hotbed.runtime.egress.outlets import Outlets
 from tests.support.wards import Walls
 
 ALLOW = parse({"allow": ["a.org:8443"]}, {})
@@ -203,3 +205,81 @@ def test_a_policy_can_change_while_the_broker_is_lost() -> None:
         return walls.asked[1:]
 
     assert asyncio.run(act())[-1][-1] == 9000
+
+
+@dataclass(kw_only=True)
+class Boxed:
+    """As much of a sandbox as has a way out."""
+
+    home: Home
+    id: int = 7
+    outlet: Outlet | None = None
+    environ: Mapping[str, str] = field(default_factory=dict)
+
+    async def open(self, path: str, mode: Literal["r", "w", "a"], perm: int = 0o644) -> tuple[int, int]:
+        """Nobody writes into it here."""
+        raise AssertionError(path)
+
+
+def test_doors_made_ahead_hear_nothing_before_their_policy() -> None:
+    """What is dialled meanwhile is answered by it."""
+
+    async def act() -> tuple[bytes, list[list[int]], tuple[int, int]]:
+        brokers, walls = Brokers(), Walls()
+        box = Boxed(home=walls)
+        outlets = Outlets(brokers.start)
+        await outlets.park(box, ports_of(ALLOW))
+        parked = len(outlets)
+        reader, writer = await asyncio.open_connection("127.0.0.1", walls.ports[3128])
+        writer.write(b"CONNECT b.org:443 HTTP/1.1\r\n\r\n")
+        with pytest.raises(asyncio.TimeoutError):
+            await asyncio.wait_for(reader.read(1), 0.05)
+        await outlets.attach(box, ALLOW)
+        said = await asyncio.wait_for(reader.readline(), 10)
+        writer.close()
+        outlets.close()
+        await brokers.gone()
+        return said, walls.asked, (parked, len(outlets))
+
+    said, asked, counted = asyncio.run(act())
+
+    assert said.startswith(b"HTTP/1.1 403") and asked == [[*PORTS, 8443]] and counted == (0, 1)
+
+
+def test_doors_made_ahead_for_other_ports_are_completed() -> None:
+    """Before the sandbox is handed out."""
+
+    async def act() -> list[list[int]]:
+        brokers, walls = Brokers(), Walls()
+        box = Boxed(home=walls)
+        outlets = Outlets(brokers.start)
+        await outlets.park(box, PORTS)
+        await outlets.attach(box, ALLOW)
+        outlets.close()
+        await brokers.gone()
+        return walls.asked
+
+    assert asyncio.run(act()) == [list(PORTS), [8443]]
+
+
+def test_parked_doors_outlive_their_broker() -> None:
+    """And wait for a policy at the next one as well."""
+
+    async def act() -> bytes:
+        brokers, walls = Brokers(), Walls()
+        box = Boxed(home=walls)
+        outlets = Outlets(brokers.start)
+        await outlets.park(box, ports_of(ALLOW))
+        brokers.lose()
+        while outlets.restarts == 0 or len(walls.asked) < 2:
+            await asyncio.sleep(0.005)
+        reader, writer = await asyncio.open_connection("127.0.0.1", walls.ports[3128])
+        writer.write(b"CONNECT b.org:443 HTTP/1.1\r\n\r\n")
+        await outlets.attach(box, ALLOW)
+        said = await asyncio.wait_for(reader.readline(), 10)
+        writer.close()
+        outlets.close()
+        await brokers.gone()
+        return said
+
+    assert asyncio.run(act()).startswith(b"HTTP/1.1 403")

@@ -9,7 +9,7 @@ import pytest
 
 from hotbed.egress.decisions import Target
 from hotbed.runtime.egress.targets import Refused
-from hotbed.runtime.egress.web import asked_for, sent_on
+from hotbed.runtime.egress.web import asked_for, sent_on, with_headers
 
 DIALLED = Target(port=80, name="a.org")
 
@@ -65,3 +65,23 @@ def test_what_is_sent_on_keeps_its_own_headers_only() -> None:
     sent = sent_on(given, b"/x", upgrade=False)
 
     assert list(sent.headers) == [(b"host", b"a.org"), (b"x-own", b"1"), (b"connection", b"close")]
+
+
+def test_what_is_added_replaces_what_the_program_says() -> None:
+    """And the answer comes in a form that can be looked through."""
+    given = request("/", ("host", "a.org"), ("authorization", "mine"), ("accept-encoding", "gzip"))
+
+    assert with_headers(given, []) is given
+    assert list(with_headers(given, [(b"authorization", b"ours")]).headers) == [
+        (b"host", b"a.org"),
+        (b"authorization", b"ours"),
+    ]
+
+
+def test_inside_tls_a_whole_url_is_one_of_tls() -> None:
+    """And of no other scheme."""
+    target, _, path = asked_for(request("https://a.org/x", ("host", "a.org")), None, "https")
+
+    assert (target, path) == (Target(port=443, name="a.org"), b"/x")
+    with pytest.raises(Refused, match="no URL"):
+        asked_for(request("http://a.org/x", ("host", "a.org")), None, "https")

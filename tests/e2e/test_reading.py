@@ -1,0 +1,91 @@
+"""What is read inside TLS, and what is added there: against an Internet of the tests' own (tests/support/world.py)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from hotbed import connect, rollout_once
+from hotbed.errors import InvalidRequest
+from hotbed.sdk.client import Client
+from tests.support.world import SECRET, World, lacking, world
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
+
+# Words are METHOD URL pairs; what each gave is printed: the answer's JSON, or how it failed.
+ASK = """
+import json, sys, urllib.request
+def ask(method, url):
+    try:
+        request = urllib.request.Request(url, method=method, headers={"Authorization": "mine"})
+        with urllib.request.urlopen(request, timeout=20) as reply:
+            return json.loads(reply.read())
+    except Exception as error:
+        return {"error": f"{getattr(error, 'code', '')} {error}"}
+print(json.dumps([ask(*pair) for pair in zip(sys.argv[1::2], sys.argv[2::2])]))
+"""
+
+
+@pytest.fixture(scope="module")
+def earth(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    """One world for all."""
+    if why := lacking():
+        pytest.skip(why)
+    with world(tmp_path_factory.mktemp("world"), backend="fork", spares=2) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def client(earth: World) -> Iterator[Client]:
+    """A client of the node in it."""
+    with connect(earth.url) as found:
+        yield found
+
+
+def ask(client: Client, egress: Any, *words: str, **more: Any) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    """What a rollout gets for each METHOD and URL, and what the node says of it."""
+    result = rollout_once("python", code=ASK, args=words, egress=egress, client=client, **more)
+    assert result.ok, result.stderr
+    return json.loads(result.stdout), dict(result.egress or {})
+
+
+def test_methods_are_held_to_inside_tls(client: Client) -> None:
+    """For a host that is read; its certificate is the node's there."""
+    egress = {"allow": [{"host": "good.test", "methods": ["GET"], "read": True}]}
+
+    got, told = ask(client, egress, "GET", "https://good.test/a", "POST", "https://good.test/b")
+
+    assert (got[0]["path"], got[0]["headers"]["authorization"]) == ("/a", "mine")
+    assert "403" in got[1]["error"] and told["refused"][0]["reason"].startswith("POST is not among the methods")
+
+
+def test_a_secret_alone_allows_its_hosts(client: Client) -> None:
+    """And one that the node does not hold is refused before anything is made."""
+    got, _ = ask(client, {"secret_refs": ["good"]}, "GET", "https://good.test/a", "GET", "https://other.test/a")
+
+    assert got[0]["headers"]["authorization"] == "*" * len(SECRET) and "error" in got[1]  # what is said back is masked
+    with pytest.raises(InvalidRequest, match="holds no secret 'nobody'"):
+        ask(client, {"secret_refs": ["nobody"]}, "GET", "https://good.test/a")
+
+
+HOST = """
+import socket, ssl, sys
+context = ssl.create_default_context()
+sock = socket.create_connection(("good.test", 443))
+with context.wrap_socket(sock, server_hostname="good.test") as tls:
+    tls.sendall(b"GET / HTTP/1.1\\r\\nHost: shared.test\\r\\nConnection: close\\r\\n\\r\\n")
+    print(tls.recv(4096).decode())
+"""
+
+
+def test_the_host_inside_tls_must_be_the_one_outside(earth: World, client: Client) -> None:
+    """Also where both are behind one address, and both allowed."""
+    egress = {"allow": [{"host": "good.test", "read": True}, {"host": "shared.test", "read": True}]}
+
+    result = rollout_once("python", code=HOST, egress=egress, client=client)
+
+    assert result.stdout.startswith("HTTP/1.1 403"), (result.stdout, result.stderr)
+    assert not earth.diary("http", host="shared.test")
