@@ -30,7 +30,10 @@ class Check:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GradeResult:
-    """What grading one candidate came to. `reward` is None exactly when it is not the candidate's doing."""
+    """What grading one candidate came to. `reward` is None exactly when it is not the candidate's doing.
+
+    `id` is its name in the node's ledger, by which it can be replayed; it has one once a node has told it.
+    """
 
     reward: float | None
     passed: int = 0
@@ -46,6 +49,7 @@ class GradeResult:
     calls: int = 0
     timings: Mapping[str, float] = field(default_factory=dict)
     sandbox: Mapping[str, Any] = field(default_factory=dict)
+    id: str = field(default="", compare=False)
 
     @property
     def ok(self) -> bool:
@@ -55,6 +59,8 @@ class GradeResult:
     def to_wire(self) -> dict[str, Any]:
         """The JSON object."""
         found = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        if not self.id:
+            del found["id"]
         found["checks"] = [[check.name, check.outcome, check.message] for check in self.checks]
         return {**found, "timings": dict(self.timings), "sandbox": dict(self.sandbox)}
 

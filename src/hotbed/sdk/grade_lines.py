@@ -57,6 +57,6 @@ class GradeLines:
         index, result = data.get("index"), data.get("result")
         if type(index) is not int or not 0 <= index < self._total or not isinstance(result, Mapping):
             raise ProtocolError(f"a verdict that is none of ours: {str(data)[:80]}")
-        self._found[index] = GradeResult.from_wire(result)
+        self._found[index] = GradeResult.from_wire({**result, "id": str(data.get("id", ""))})
         if self._on_progress is not None:
             self._on_progress(len(self._found), self._total)

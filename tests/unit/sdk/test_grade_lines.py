@@ -34,6 +34,18 @@ def test_results_are_in_the_candidates_order(step: int) -> None:
     assert heard == [(1, 2), (2, 2)]
 
 
+def test_a_result_has_the_name_by_which_it_can_be_replayed() -> None:
+    """It stands beside the verdict, and two results that say the same are equal all the same."""
+    line = {"event": "grade", "index": 0, "id": "grade_1", "result": GradeResult(reward=1.0).to_wire()}
+    lines = GradeLines(1, None)
+    lines.write(json.dumps(line).encode() + b"\n" + DONE)
+    (result,) = lines.results()
+
+    assert (result.id, result.to_wire()["id"]) == ("grade_1", "grade_1")
+    assert result == GradeResult(reward=1.0)
+    assert "id" not in GradeResult(reward=1.0).to_wire()
+
+
 @pytest.mark.parametrize("data", [b"", verdict(0, 1.0), DONE, verdict(0, 1.0) + DONE])
 def test_an_answer_that_is_not_whole_is_no_result(data: bytes) -> None:
     """A verdict that did not arrive must not be taken for one."""
