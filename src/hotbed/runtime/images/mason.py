@@ -127,13 +127,12 @@ class Mason:
             return here or self._lay(blob, below)
 
     def _lay(self, blob: Blob, below: list[str]) -> str:
-        share = self._job["bytes"] - sum(self._store.about(key)["size"] for key in below)
+        sums = self._sums(below)
+        share, entries = self._job["bytes"] - sums["size"], self._job["entries"] - sums["entries"]
         room = self._store.room()
         partial = self._begin()
         try:
-            found = laying.lay(
-                blob, partial.tree, self._ids, most=min(share, room), entries=self._job["entries"], tick=self._tick
-            )
+            found = laying.lay(blob, partial.tree, self._ids, most=min(share, room), entries=entries, tick=self._tick)
             key = found["diff_id"]
             if found["implicit"] and below:
                 self._inherit(partial, found["implicit"], below)

@@ -119,6 +119,7 @@ def test_an_image_takes_no_more_than_its_share_nor_the_last_of_the_disk(
     assert (answer["code"], "images_mib" in answer["hint"]) == ("bad_image", True), answer
     assert ask(tmp_path / "t", source=source, bytes=20_480 + 18_000)["op"] == "done"
     assert ask(tmp_path / "t", source=source, bytes=5)["op"] == "done", "it is here already"
+    assert "more than" in ask(tmp_path / "v", source=source, entries=4)["message"], "files without content count"
 
     monkeypatch.setattr(Store, "room", lambda store: 20_000)
     assert ask(tmp_path / "u", source=source)["code"] == "no_space"
