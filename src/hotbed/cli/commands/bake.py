@@ -51,8 +51,12 @@ def run(args: argparse.Namespace) -> int:
     output = Output.of(args)
     recipe: dict[str, Any] = recipes.of_file(args.file) if args.file else {}
     recipe = recipes.with_options(recipe, args)
-    with connect() as client, Live(output) as live:
-        template = Template.bake(client, **recipe, timeout_s=args.timeout, on_progress=live.show)
+    try:
+        with connect() as client, Live(output) as live:
+            template = Template.bake(client, **recipe, timeout_s=args.timeout, on_progress=live.show)
+    except KeyboardInterrupt:
+        output.talk(f"the bake goes on with its node; `hotbed templates {recipe['name']} --delete` gives it up")
+        raise
     row = template.row
     if output.json:
         output.data(asdict(row))

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import pytest
+
+from hotbed import Template
 from tests.unit.cli.conftest import Hotbed
 
 
@@ -22,3 +25,16 @@ def test_a_bake_that_fails_says_why(hotbed: Hotbed) -> None:
 
     assert told.code == 2 and "exit 3" in told.err
     hotbed("templates", "cli-bad", "--delete")
+
+
+def test_who_stops_waiting_is_told_how_to_give_it_up(hotbed: Hotbed, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The bake is the node's, and goes on."""
+
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Template, "bake", interrupted)
+
+    told = hotbed("bake", "--name", "cli-long")
+
+    assert told.code != 0 and "hotbed templates cli-long --delete" in told.err
