@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from hotbed.errors import NodeUnavailable
+from hotbed.errors import Error, NodeUnavailable
 from hotbed.node.state.migrations import pending
 
 
@@ -117,8 +117,9 @@ def statements(script: str) -> list[str]:
     return found
 
 
-def _unusable(path: Path, error: sqlite3.DatabaseError) -> NodeUnavailable:
-    return NodeUnavailable(
+def _unusable(path: Path, error: sqlite3.DatabaseError) -> Error:
+    """Nothing that waiting would mend."""
+    return Error(
         f"the node's database {path} cannot be used: {error}",
         hint="restore a backup of it (docs/guides/state.md), or move it away to start without what it held",
     )

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from hotbed.errors import NodeUnavailable
+from hotbed.errors import Error, NodeUnavailable
 from hotbed.node.state.sqlite import SqliteDatabase, statements
 from tests.unit.node.state.places import SCHEMA
 
@@ -53,10 +53,11 @@ def test_a_file_that_is_no_database_is_named_with_what_to_do(tmp_path: Path) -> 
     place = tmp_path / "ledger.db"
     place.write_bytes(b"no database at all, and longer than its header" * 100)
 
-    with pytest.raises(NodeUnavailable, match=r"ledger\.db cannot be used") as refused:
+    with pytest.raises(Error, match=r"ledger\.db cannot be used") as refused:
         SqliteDatabase(place, SCHEMA)
 
     assert refused.value.hint and "backup" in refused.value.hint
+    assert not refused.value.retryable
 
 
 def test_a_migration_that_fails_leaves_the_version_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
