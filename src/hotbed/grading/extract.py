@@ -14,7 +14,7 @@ import re
 import textwrap
 import warnings
 from bisect import bisect_left
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from hotbed.grading.fences import Block, blocks_of
 
@@ -62,7 +62,8 @@ def extract(completion: str, *, entry: str | None = None, language: str = "pytho
         return Extraction(code=None, reason=_NO_ANSWER, language=language)
     parser = _Parser(len(text), language)
     lines = text[start:].split("\n")
-    blocks = [_undiffed(block, parser) for block in blocks_of(lines, parser.parses)]
+    found = blocks_of(lines, parser.parses)
+    blocks = [_undiffed(block, parser) for each in found for block in _unwrapped(each, parser)]
     chosen = _choose(blocks, parser, entry, language) or _bare(lines, blocks, parser, language)
     if chosen is None:
         return Extraction(code=None, reason="no code in the answer", language=language)
@@ -153,6 +154,14 @@ class _Parser:
             elif isinstance(node, ast.Assign):
                 found |= {target.id for target in node.targets if isinstance(target, ast.Name)}
         return found
+
+
+def _unwrapped(block: Block, parser: _Parser) -> list[Block]:
+    """The blocks within a block of Markdown, where some model has put its whole answer into one."""
+    if block.tag not in ("markdown", "md"):
+        return [block]
+    inner = list(blocks_of(block.code.split("\n"), parser.parses))
+    return [replace(each, first=each.first + block.first, last=each.last + block.first) for each in inner] or [block]
 
 
 def _undiffed(block: Block, parser: _Parser) -> Block:

@@ -17,6 +17,7 @@ from itertools import islice
 CLOSERS_LIMIT = 24
 OPENERS_LIMIT = 400
 MARKS_LIMIT = 5000
+LOOSE_LIMIT = 2000  # lines of a block that has no proper end
 
 _OPEN = re.compile(r"(?P<lead>[ \t>]*(?:(?:[-*+]|\d{1,3}[.)])[ \t]+)?)(?P<fence>`{3,}|~{3,})(?P<info>[^`\n]*)\Z")
 _OPEN_AFTER_TEXT = re.compile(
@@ -73,11 +74,34 @@ def _block(lines: list[str], marks: list[int], opener: int, parses: Callable[[st
         chosen = closers[0] if closers else len(lines)
         code = _inside(lines[opener + 1 : chosen], match)
         good = bool(not closers and parses(code))
+        if not good:
+            chosen, code, good = _loosely(lines, marks, opener, chosen, parses) or (chosen, code, good)
     if not code.strip():
         return None, chosen + 1 if closers else opener + 1
     words = match["info"].split()
-    tag = words[0].lower().strip("{}.") if words else ""
+    tag = words[0].lower().strip("{}.").partition(":")[0] if words else ""
     return Block(tag, code, opener + 1, chosen, bool(closers), good), chosen + 1
+
+
+def _loosely(
+    lines: list[str], marks: list[int], opener: int, end: int, parses: Callable[[str], bool]
+) -> tuple[int, str, bool] | None:
+    """The end of a block whose fence does not stand alone: text follows it, or it follows the last line of the code."""
+    match = _opening(lines[opener])
+    assert match is not None
+    fence = match["fence"]
+    for closer in marks[bisect_right(marks, opener) :][:CLOSERS_LIMIT]:
+        if closer < end and lines[closer].strip().startswith(fence):
+            code = _inside(lines[opener + 1 : closer], match)
+            if code.strip() and parses(code):
+                return closer, code, True
+    for last in range(opener + 1, min(end, opener + LOOSE_LIMIT)):
+        text = lines[last].rstrip()
+        if text.endswith(fence) and text.strip(fence[0] + " \t>"):
+            code = _inside([*lines[opener + 1 : last], text[: -len(fence)]], match)
+            if parses(code):
+                return last + 1, code, True
+    return None
 
 
 def _closes(text: str, fence: str) -> bool:
