@@ -112,6 +112,13 @@ async def asked(url: str, data: bytes) -> bytes:
             return answer
 
 
+def test_a_client_keeps_its_lease_from_call_to_call(client: Client) -> None:
+    """What it made before is still there when it makes more."""
+    with Sandbox("python", client=client) as first, Sandbox("python", client=client) as second:
+        assert first.exec(command="echo 1").ok and second.exec(command="echo 2").ok
+        assert len(client.sandboxes()) == 2
+
+
 def test_calls_and_processes_are_as_on_one_machine(client: Client) -> None:
     """A thread reads while another writes, over one TLS object."""
     with Sandbox("python", client=client) as sandbox:

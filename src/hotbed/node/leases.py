@@ -1,8 +1,9 @@
 """Leases: what a client makes lives as long as the client does.
 
 A lease is held by one open connection. When that connection ends, for whatever reason, everything made under the
-lease is ended with it: a trainer that is killed leaves nothing. The registry also knows how long nobody has held one,
-which is how an embedded node notices that it is no longer needed.
+lease is ended with it: a trainer that is killed leaves nothing. A holder that is far away may ask for patience: then
+its lease outlives a broken connection for a while, in which it can be held again over another. The registry also knows
+how long nobody has held one, which is how an embedded node notices that it is no longer needed.
 """
 
 from __future__ import annotations
@@ -33,12 +34,14 @@ class Member(Protocol):
 class Lease:
     """One client's hold on what it made, and whose client that is. A tenant's lasting lease is held by nobody."""
 
-    __slots__ = ("id", "held", "tenant", "_members", "_over")
+    __slots__ = ("id", "held", "holder", "tenant", "timer", "_members", "_over")
 
     def __init__(self, *, tenant: Tenant | None = None, held: bool = True) -> None:
         self.id = secrets.token_hex(12)
         self.tenant = tenant
         self.held = held
+        self.holder = 0  # the connection that holds it, counted
+        self.timer: asyncio.TimerHandle | None = None
         self._over = asyncio.Event()
         self._members: set[Member] = set()
 
@@ -104,10 +107,29 @@ class Leases:
             raise LeaseGone("that lease is not held here", hint="its connection ended, or the node restarted")
         return lease
 
+    def hold(self, lease: Lease) -> int:
+        """Let another connection hold it, which is told its number."""
+        if lease.timer is not None:
+            lease.timer.cancel()
+            lease.timer = None
+        lease.holder += 1
+        return lease.holder
+
+    def let_go(self, lease: Lease, holder: int, *, patience_s: float) -> None:
+        """A connection that held it is gone: end it, unless another holds it, or does so in this time."""
+        if holder != lease.holder or lease.id not in self._leases:
+            return
+        if not patience_s:
+            return self.end(lease)
+        lease.timer = asyncio.get_running_loop().call_later(patience_s, self.end, lease)
+        log.info("event=lease_let_go lease=%s patience_s=%g", lease.id, patience_s)
+
     def end(self, lease: Lease) -> None:
-        """Its connection is gone: end everything made under it. Idempotent."""
+        """Nobody holds it: end everything made under it. Idempotent."""
         if self._leases.pop(lease.id, None) is None:
             return
+        if lease.timer is not None:
+            lease.timer.cancel()
         log.info("event=lease_ended lease=%s sandboxes=%d leases=%d", lease.id, len(lease), len(self))
         lease.end()
         self._changed.set()

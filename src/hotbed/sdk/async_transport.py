@@ -120,8 +120,8 @@ class _Run:
         self.drop()
         link = self._link
         self._lease = link.lease
-        if step.leased and not link.has_lease():
-            headers = await asyncio.to_thread(link.headers, leased=True)
+        if link.needs_lease(leased=step.leased):
+            headers = await asyncio.to_thread(link.headers, leased=step.leased)
         else:
             headers = link.headers(leased=step.leased)
         self._lease = link.lease

@@ -2,11 +2,15 @@
 
 The node writes a byte now and then; nobody here has to read them, but a full socket would stall it, so they are drained
 whenever the client makes a call. There is no thread: a trainer that forks stays single-threaded as far as we go.
+
+Over TCP a connection may break though both ends live. The node then keeps such a lease for `ttl_s`, in which the next
+call takes it up again over another connection, and a client that is done says so.
 """
 
 from __future__ import annotations
 
 import socket
+import sys
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +21,7 @@ from hotbed.sdk.exchange import error_from
 from hotbed.sdk.http import ResponseReader, request_head
 from hotbed.wire.codec import from_wire
 from hotbed.wire.health import LeaseGranted
-from hotbed.wire.routes import HOLD_LEASE
+from hotbed.wire.routes import HOLD_LEASE, RELEASE_LEASE
 
 _LINE_LIMIT = 64 << 10
 
@@ -36,10 +40,8 @@ class Lease:
             while data := self.connection.recv(4096):
                 if len(data) < 4096:
                     return True
-        except (BlockingIOError, InterruptedError):
-            return True
-        except OSError:
-            pass
+        except OSError as reason:
+            return _nothing_came(reason)
         return False
 
     def release(self) -> None:
@@ -55,17 +57,41 @@ class Lease:
         self.connection.close()
 
 
-def take_lease(address: Address, headers: bytes, timeout_s: float) -> Lease:
-    """Ask for a lease and keep the connection. Raises OSError, or the node's own refusal."""
+def _nothing_came(reason: OSError) -> bool:
+    """Whether it only says that there is nothing to read. TLS has a word of its own for that, which is not imported."""
+    tls: Any = sys.modules.get("ssl")
+    quiet = (BlockingIOError, InterruptedError, *((tls.SSLWantReadError,) if tls is not None else ()))
+    return isinstance(reason, quiet)
+
+
+def take_lease(address: Address, headers: bytes, timeout_s: float, *, again: str = "") -> Lease:
+    """Ask for a lease, or for one held before, and keep the connection. Raises OSError, or the node's own refusal."""
+    query = f"?id={again}" if again else "?renew=true" if address.host is not None else ""
     connection = dial(address, timeout_s)
     try:
-        connection.sendall(request_head("GET", address.prefix + HOLD_LEASE.path, headers, 0))
+        connection.sendall(request_head("GET", address.prefix + HOLD_LEASE.path + query, headers, 0))
         granted = _first_line(connection)
         connection.setblocking(False)
     except BaseException:
         connection.close()
         raise
     return Lease(granted.lease_id, granted.ttl_s, connection)
+
+
+def give_up(address: Address, headers: bytes, lease: Lease, timeout_s: float) -> None:
+    """Tell a remote node that a lease is over; one that cannot be told finds out by itself."""
+    try:
+        connection = dial(address, timeout_s)
+    except OSError:
+        return
+    try:
+        path = RELEASE_LEASE.path.format(id=lease.id)
+        connection.sendall(request_head("DELETE", address.prefix + path, headers, 0))
+        connection.recv(1)
+    except OSError:
+        pass
+    finally:
+        connection.close()
 
 
 def _first_line(connection: socket.socket) -> LeaseGranted:

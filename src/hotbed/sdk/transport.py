@@ -18,11 +18,11 @@ import weakref
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from hotbed.errors import Error, NodeUnavailable
+from hotbed.errors import Error, NodeUnavailable, SandboxGone
 from hotbed.sdk.addresses import Address, dial
 from hotbed.sdk.calls import Call
 from hotbed.sdk.exchange import exchange
-from hotbed.sdk.leases import Lease, take_lease
+from hotbed.sdk.leases import Lease, give_up, take_lease
 from hotbed.sdk.pool import ConnectionPool
 from hotbed.sdk.steps import Finish, Open, Opened, Pause, Pull, Push, Read, Revive, Step, Write
 from hotbed.sdk.tracing import current
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 LEASE_TIMEOUT_S = 30.0
+_GIVE_UP_S = 2.0
 
 
 class Link:
@@ -90,6 +91,8 @@ class Link:
         headers = self._headers
         if trace := current(self._traceparent):
             headers += f"{TRACE_HEADER}: {trace}\r\n".encode("ascii")
+        if leased or self._has_lost_lease():
+            self.hold()
         if leased:
             headers += f"{LEASE_HEADER}: {self.hold().id}\r\n".encode("ascii")
         return headers
@@ -109,8 +112,25 @@ class Link:
                 if lease is not None:
                     lease.forget()
                 self._lease = None
-                lease = self._lease = take_lease(self.address, self._headers, LEASE_TIMEOUT_S)
+                lease = self._lease = self._take(lease)
             return lease
+
+    def _take(self, lost: Lease | None) -> Lease:
+        """The lost lease over another connection, if a remote node still has it; else a new one."""
+        if lost is not None and self.address.host is not None:
+            try:
+                return take_lease(self.address, self._headers, LEASE_TIMEOUT_S, again=lost.id)
+            except SandboxGone:
+                pass
+        return take_lease(self.address, self._headers, LEASE_TIMEOUT_S)
+
+    def _has_lost_lease(self) -> bool:
+        """Whether a remote node waits for its lease to be held again, which any call does."""
+        return self.address.host is not None and self._lease is not None and not self.has_lease()
+
+    def needs_lease(self, *, leased: bool) -> bool:
+        """Whether the next call cannot go out without taking a lease first, which takes a moment."""
+        return not self.has_lease() if leased else self._has_lost_lease()
 
     @property
     def lease(self) -> Lease | None:
@@ -164,6 +184,8 @@ class Link:
             self.after_fork()
         self._closed = True
         for lease in self._all_leases():
+            if self.address.host is not None:
+                give_up(self.address, self._headers, lease, _GIVE_UP_S)
             lease.release()
         self.pool.forget()
 

@@ -23,6 +23,7 @@ from hotbed.wire.routes import Route
 _SCOPES: Mapping[str, tuple[str, ...]] = {
     routes.GRADE.name: ("grade",),
     routes.HOLD_LEASE.name: ("run", "grade", "read"),
+    routes.RELEASE_LEASE.name: ("run", "grade", "read"),
     routes.STATS.name: ("metrics",),
     routes.METRICS.name: ("metrics",),
     routes.AUDIT.name: ("admin",),

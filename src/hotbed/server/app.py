@@ -109,6 +109,7 @@ HANDLERS: tuple[tuple[Route, Handler], ...] = (
     (routes.AUDIT, accounts.audit),
     (routes.OPENAPI, nodes.openapi),
     (routes.HOLD_LEASE, leases.hold),
+    (routes.RELEASE_LEASE, leases.release),
 )
 SOCKETS: tuple[tuple[str, SocketHandler], ...] = (
     (PROCESS_SOCKET, processes.process),

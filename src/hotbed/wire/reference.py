@@ -87,7 +87,18 @@ NOTES: Mapping[str, Note] = {
     "audit": Note(summary="What admins did, newest first.", query=PAGE, errors=("not_supported",)),
     "openapi": Note(summary="The OpenAPI 3.1 document of these operations."),
     "hold_lease": Note(
-        summary="Hold a lease for as long as this answer lasts.", gives=NDJSON, lines=(health.LeaseGranted,)
+        summary="Hold a lease for as long as this answer lasts, or `ttl_s` longer, in which it can be held again.",
+        query=(
+            Parameter(name="id", says="a lease taken with `renew`, to hold again"),
+            Parameter(name="renew", says="`true`: it outlives this connection by `ttl_s`"),
+        ),
+        gives=NDJSON,
+        lines=(health.LeaseGranted,),
+        errors=("lease_gone",),
+    ),
+    "release_lease": Note(
+        summary="End a lease, and everything made under it.",
+        errors=("lease_gone",),
     ),
     "create_template": Note(
         summary="Name a template and warm it, or begin to bake it. The same name and content again is the same one.",

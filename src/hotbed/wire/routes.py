@@ -49,6 +49,7 @@ HEALTH = Route(name="health", method="GET", path="/v1/health", reply=health.Heal
 CAPABILITIES = Route(name="capabilities", method="GET", path="/v1/capabilities")
 STATS = Route(name="stats", method="GET", path="/v1/stats")
 HOLD_LEASE = Route(name="hold_lease", method="GET", path="/v1/leases/hold")
+RELEASE_LEASE = Route(name="release_lease", method="DELETE", path="/v1/leases/{id}", reply=sandboxes.Deleted)
 METRICS = Route(name="metrics", method="GET", path="/metrics")
 USAGE = Route(name="usage", method="GET", path="/v1/usage", reply=usage.UsageReport)
 AUDIT = Route(name="audit", method="GET", path="/v1/audit", reply=usage.AuditPage)
@@ -239,6 +240,7 @@ ROUTES: tuple[Route, ...] = (
     AUDIT,
     OPENAPI,
     HOLD_LEASE,
+    RELEASE_LEASE,
     CREATE_TEMPLATE,
     LIST_TEMPLATES,
     GET_TEMPLATE,

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from hotbed.errors import SandboxGone
+from hotbed.errors import LeaseGone, SandboxGone
 from hotbed.node.leases import Leases
 
 
@@ -87,5 +87,25 @@ def test_a_node_that_nobody_ever_used_ends_too() -> None:
 
     async def scenario() -> None:
         await asyncio.wait_for(Leases().wait_unused(linger_s=10, first_s=0.01), 5)
+
+    asyncio.run(scenario())
+
+
+def test_a_lease_that_is_let_go_is_waited_for_and_held_again() -> None:
+    """By its last connection only: one that broke before knows nothing of the next."""
+
+    async def scenario() -> None:
+        leases = Leases()
+        lease = leases.open()
+        first = leases.hold(lease)
+        leases.let_go(lease, first, patience_s=60)
+        second = leases.hold(lease)
+        leases.let_go(lease, first, patience_s=0)
+        assert leases.get(lease.id) is lease and lease.timer is None
+        leases.let_go(lease, second, patience_s=0.01)
+        assert await lease.wait_over(10)
+        with pytest.raises(LeaseGone):
+            leases.get(lease.id)
+        leases.let_go(lease, second, patience_s=0)
 
     asyncio.run(scenario())

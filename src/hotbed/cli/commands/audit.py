@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import argparse
 import json
-from dataclasses import asdict
 
+from hotbed.cli import paging
 from hotbed.cli.output import Output
+from hotbed.wire.usage import AuditRow
 
 
 def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> argparse.ArgumentParser:
@@ -17,8 +18,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         description="The audit log of the server that HOTBED_URL names, or of this user's own, newest first: keys made "
         "and revoked, starts of the server, templates, and what admins ended. It takes an admin's key.",
     )
-    parser.add_argument("--limit", type=int, default=50, metavar="N", help="how many lines (default: 50)")
-    parser.add_argument("--before", type=int, metavar="SEQ", help="only lines before this one: the next page")
+    paging.add_options(parser, limit=50)
     return parser
 
 
@@ -29,17 +29,13 @@ def run(args: argparse.Namespace) -> int:
 
     output = Output.of(args)
     with connect() as client:
-        page = client.link.send(audit(limit=args.limit, before=args.before))
-    if output.json:
-        output.data(asdict(page))
-        return 0
-    rows = [
-        (row.at[:19].replace("T", " "), row.actor, row.action, row.target, brief(row.details)) for row in page.actions
-    ]
-    output.table(("WHEN", "WHO", "DID", "TO", "DETAILS"), rows)
-    if page.next is not None:
-        output.talk(f"more with --before {page.next}")
-    return 0
+        page = client.link.send(audit(**paging.asked(args)))
+    return paging.show(output, page, ("WHEN", "WHO", "DID", "TO", "DETAILS"), page.actions, cells)
+
+
+def cells(row: AuditRow) -> tuple[object, ...]:
+    """A line of the table."""
+    return row.at[:19].replace("T", " "), row.actor, row.action, row.target, brief(row.details)
 
 
 def brief(details: object) -> str:

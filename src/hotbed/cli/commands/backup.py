@@ -5,9 +5,8 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from hotbed.cli.commands.node import INSTALL
+from hotbed.cli.commands.node import needing_node
 from hotbed.cli.output import Output
-from hotbed.errors import NodeUnavailable
 
 
 def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> argparse.ArgumentParser:
@@ -25,11 +24,9 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 
 def run(args: argparse.Namespace) -> int:
     """Copy."""
-    try:
+    with needing_node():
         from hotbed.node.state.backup import back_up
         from hotbed.server.settings import read_settings
-    except ModuleNotFoundError as missing:
-        raise NodeUnavailable(f"this installation has no node: {missing.name} is missing", hint=INSTALL) from None
     settings = read_settings({"settings": args.settings})
     output, to = Output.of(args), Path(args.to).absolute()
     done = back_up(Path(settings.home).absolute(), to)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import argparse
-from dataclasses import asdict
 
+from hotbed.cli import paging
 from hotbed.cli.output import Output
 from hotbed.wire.egress import EgressRow
 
+_HEAD = ("WHEN", "VERDICT", "KIND", "TO", "PORT", "N", "UP", "DOWN", "LEAK", "WHY", "WHOSE")
 _FILTERS = ("sandbox_id", "rollout_id", "template", "kind", "name", "verdict")
 
 
@@ -18,11 +19,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         help="list what sandboxes tried on the network",
         description="List what sandboxes tried on the network and what was decided, newest first.",
     )
-    parser.add_argument("--limit", type=int, default=20, metavar="N", help="how many lines (default: 20)")
-    parser.add_argument("--before", type=int, metavar="SEQ", help="only lines before this one: the next page")
-    for name in _FILTERS:
-        option = f"--{name.removesuffix('_id')}"
-        parser.add_argument(option, dest=name, metavar="TEXT", help=f"only where {name} is this")
+    paging.add_options(parser, limit=20, filters=_FILTERS)
     return parser
 
 
@@ -31,19 +28,9 @@ def run(args: argparse.Namespace) -> int:
     from hotbed.sdk.connect import connect
 
     output = Output.of(args)
-    where = {name: value for name in _FILTERS if (value := getattr(args, name)) is not None}
     with connect() as client:
-        page = client.egress(limit=args.limit, before=args.before, **where)
-    if output.json:
-        output.data(asdict(page))
-        return 0
-    output.table(
-        ("WHEN", "VERDICT", "KIND", "TO", "PORT", "N", "UP", "DOWN", "LEAK", "WHY", "WHOSE"),
-        [cells(row) for row in page.attempts],
-    )
-    if page.next is not None:
-        output.talk(f"more with --before {page.next}")
-    return 0
+        page = client.egress(**paging.asked(args, _FILTERS))
+    return paging.show(output, page, _HEAD, page.attempts, cells)
 
 
 def cells(row: EgressRow) -> tuple[object, ...]:

@@ -9,9 +9,9 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hotbed.cli.commands.node import INSTALL
+from hotbed.cli.commands.node import needing_node
 from hotbed.cli.output import Output
-from hotbed.errors import InvalidRequest, NodeUnavailable
+from hotbed.errors import InvalidRequest
 
 if TYPE_CHECKING:
     from hotbed.node.keys.key import Key
@@ -38,11 +38,9 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 
 def run(args: argparse.Namespace) -> int:
     """Do one of them."""
-    try:
+    with needing_node():
         from hotbed.node.keys.store import KeyStore
         from hotbed.server.settings import read_settings
-    except ModuleNotFoundError as missing:
-        raise NodeUnavailable(f"this installation has no node: {missing.name} is missing", hint=INSTALL) from None
     settings = read_settings({"settings": args.settings})
     output = Output.of(args)
     store = KeyStore(Path(settings.home), settings.database)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 import json
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from hotbed.errors import Error, NodeUnavailable
 
@@ -50,16 +52,22 @@ def run(args: argparse.Namespace) -> int:
         keep = max(2, args.ready_fd or 0)
         os.closerange(keep + 1, os.sysconf("SC_OPEN_MAX"))  # whatever the client's process let us inherit
     try:
-        from hotbed.server.serving import run as serve
-        from hotbed.server.settings import read_settings
-    except ModuleNotFoundError as missing:
-        error = NodeUnavailable(f"this installation has no node: {missing.name} is missing", hint=INSTALL)
-        return refuse(error, args.ready_fd)
-    try:
+        with needing_node():
+            from hotbed.server.serving import run as serve
+            from hotbed.server.settings import read_settings
         settings = read_settings(vars(args))
     except Error as error:
         return refuse(error, args.ready_fd)
     return serve(settings, ready_fd=args.ready_fd)
+
+
+@contextmanager
+def needing_node() -> Iterator[None]:
+    """Imports of what only an installation with a node has. Raises `NodeUnavailable` where there is none."""
+    try:
+        yield
+    except ModuleNotFoundError as missing:
+        raise NodeUnavailable(f"this installation has no node: {missing.name} is missing", hint=INSTALL) from None
 
 
 def refuse(error: Error, ready_fd: int | None) -> int:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import argparse
-from dataclasses import asdict
 
+from hotbed.cli import paging
 from hotbed.cli.output import Output
 from hotbed.wire.ledger import RolloutRow
 
+_HEAD = ("ID", "WHEN", "KIND", "TEMPLATE", "STATUS", "REWARD", "MS", "LEVEL", "ACK", "SEED")
 _FILTERS = ("template", "status", "kind", "sandbox_id", "group_id", "label")
 
 
@@ -18,11 +19,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         help="list what ran, newest first",
         description="List the ledger of the node that HOTBED_URL names, or of this user's own, newest first.",
     )
-    parser.add_argument("--limit", type=int, default=20, metavar="N", help="how many lines (default: 20)")
-    parser.add_argument("--before", type=int, metavar="SEQ", help="only lines before this one: the next page")
-    for name in _FILTERS:
-        option = f"--{name.removesuffix('_id')}"
-        parser.add_argument(option, dest=name, metavar="TEXT", help=f"only where {name} is this")
+    paging.add_options(parser, limit=20, filters=_FILTERS)
     return parser
 
 
@@ -31,19 +28,9 @@ def run(args: argparse.Namespace) -> int:
     from hotbed.sdk.connect import connect
 
     output = Output.of(args)
-    where = {name: value for name in _FILTERS if (value := getattr(args, name)) is not None}
     with connect() as client:
-        page = client.rollouts(limit=args.limit, before=args.before, **where)
-    if output.json:
-        output.data(asdict(page))
-        return 0
-    output.table(
-        ("ID", "WHEN", "KIND", "TEMPLATE", "STATUS", "REWARD", "MS", "LEVEL", "ACK", "SEED"),
-        [cells(row) for row in page.rollouts],
-    )
-    if page.next is not None:
-        output.talk(f"more with --before {page.next}")
-    return 0
+        page = client.rollouts(**paging.asked(args, _FILTERS))
+    return paging.show(output, page, _HEAD, page.rollouts, cells)
 
 
 def cells(row: RolloutRow) -> tuple[object, ...]:
