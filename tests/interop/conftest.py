@@ -14,6 +14,15 @@ from hotbed.node.keys.store import KeyStore
 from tests.e2e.node_process import NodeProcess, node_process
 from tests.interop.published import Published, free_port, install
 
+HERE = Path(__file__).parent
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The first test of a run waits for the client's installation too: that time is the index's, not the test's."""
+    for item in items:
+        if HERE in item.path.parents and item.get_closest_marker("timeout") is None:
+            item.add_marker(pytest.mark.timeout(60, func_only=True))
+
 
 @dataclass(frozen=True, kw_only=True)
 class Served:

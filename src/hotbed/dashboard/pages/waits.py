@@ -50,6 +50,7 @@ def _client(meter: Meter, now_s: float, pause_s: float) -> dict[str, Any] | None
         "length_s": length_s / len(counted) if counted else 0.0,
         "share": sum(step.waited_s for step in counted) / length_s if length_s else None,
         "shares": {phase: whole[phase] / length_s for phase in PHASES if whole[phase] > LEAST * length_s},
+        "tallest_s": max(sum(row.values()) for row in rows),
         "bars": charts.stacked(rows, PARTS, width=600, height=120),
         "table": [
             (now_s - step.ended_s, step, row) for step, row in reversed(list(zip(found, rows, strict=True))[-TABLE:])

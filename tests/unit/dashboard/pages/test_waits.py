@@ -39,6 +39,7 @@ def test_steps_are_told_by_client(tmp_path: Path) -> None:
             assert "25 % of its last 4 steps (8.0 s each) had a request in flight: exec 25 %" in told
             assert "Without a lease silent for 6.0 s" in told
             assert ": ." not in told
+            assert "the tallest is 8.0 s" in told
             with here.node.waits.begin(None, "fork"):
                 now[0] += 0.001
             assert "fork" not in words(await here.get("/parts/waits")).partition("of its last")[2].partition(".")[0]
