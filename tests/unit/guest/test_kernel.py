@@ -69,6 +69,23 @@ def test_rights_given_up_are_gone() -> None:
     assert sets == ["0" * 16] * 5
 
 
+@pytest.mark.skipif(not kernel.SUPPORTED, reason="x86_64 system calls")
+def test_short_turns_are_a_processes_own() -> None:
+    """Its niceness stays, and its children have the usual turns."""
+    pid = os.fork()
+    if pid == 0:
+        before = os.nice(1)
+        kernel.take_short_turns(100_000)
+        asked = os.sched_getscheduler(0) == os.SCHED_OTHER | os.SCHED_RESET_ON_FORK
+        grandchild = os.fork()
+        if grandchild == 0:
+            os._exit(os.sched_getscheduler(0))
+        kept = os.waitpid(grandchild, 0)[1] == 0 and os.nice(0) == before
+        os._exit(0 if asked and kept else 1)
+
+    assert os.waitpid(pid, 0)[1] == 0
+
+
 def test_trimming_the_heap_is_harmless() -> None:
     """Some C libraries cannot."""
     kernel.trim_heap()

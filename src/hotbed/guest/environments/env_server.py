@@ -31,11 +31,13 @@ import traceback
 import types
 from typing import Any, Dict, List, Mapping, Optional, Union
 
+from .. import kernel
 from . import lane, values
 from .environment import BadEnvironment, Environment, reseed
 
 LANE_FD = 3
 REASON_LIMIT = 4096
+_SLICE_NS = 100_000
 _HERE = os.path.dirname(__file__)
 SERVE_MODULES = ("hotbed.env", "boltzlabs.env")
 
@@ -110,6 +112,7 @@ def _offer_serve(serve: Any) -> None:
 def main(channel: socket.socket, config: Mapping[str, Any]) -> None:
     """Load the environment and serve it until the lane ends."""
     _move_to_lane_fd(channel)
+    _take_short_turns()
     if config.get("vessel"):
         os.read(LANE_FD, 1)  # from here on it is somebody else: runtime/livefork/loading.py
         return
@@ -131,6 +134,15 @@ def _move_to_lane_fd(channel: socket.socket) -> None:
         os.close(fd)
     os.set_inheritable(LANE_FD, False)
     os.set_blocking(LANE_FD, True)
+
+
+def _take_short_turns() -> None:
+    """A step is a short burst after a wake-up. Where other work keeps the CPUs busy, long turns would come late."""
+    try:
+        if kernel.SUPPORTED:
+            kernel.take_short_turns(_SLICE_NS)
+    except OSError:  # this kernel or a policy around us refuses; nothing depends on it
+        pass
 
 
 class _Server:
