@@ -25,6 +25,7 @@ _CLOSED = (
     types.AsyncGeneratorType,
     types.FunctionType,
 )
+WRITTEN_LIMIT = 16 << 20  # characters that a candidate may write into a stream of the tests
 _HEAP_TYPE = 1 << 9  # Py_TPFLAGS_HEAPTYPE: a class that some Python statement has made
 
 
@@ -76,6 +77,19 @@ ALLOWED: Dict[str, Dict[str, Callable[..., Any]]] = {
 }
 
 
+def _capped(write: Callable[[str], Any]) -> Callable[[str], None]:
+    """A writer that takes only so much: it ends up in the judge's memory."""
+    room = [WRITTEN_LIMIT]
+
+    def capped(text: str) -> None:
+        room[0] -= len(text)
+        if room[0] < 0:
+            raise ValueError("more output than is kept")
+        write(text)
+
+    return capped
+
+
 class Surroundings:
     """The tests' streams and `input`: which of them a test has put something else in place of."""
 
@@ -94,7 +108,8 @@ class Surroundings:
         found: Dict[str, Any] = {}
         for index, (name, method) in enumerate((("stdout", "write"), ("stderr", "write"), ("stdin", "readline"))):
             if self._last[index] is not self._usual[index] and self._last[index] is not None:
-                found[name] = getattr(self._last[index], method)
+                function = getattr(self._last[index], method)
+                found[name] = function if method == "readline" else _capped(function)
         if self._last[3] is not self._usual[3]:
             found["input"] = self._last[3]
         return found

@@ -74,3 +74,17 @@ def test_replaced_streams_are_noticed_once() -> None:
         assert sorted(now) == ["input", "stdout"] and now["input"]() == "x" and text.getvalue() == "abc"
 
     assert found.changed() and found.replaced() == {}
+
+
+def test_what_is_written_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A candidate that takes over its channel can write for as long as it has time."""
+    monkeypatch.setattr(callbacks, "WRITTEN_LIMIT", 10)
+    found, text = callbacks.Surroundings(), io.StringIO()
+    with mock.patch("sys.stderr", text):
+        assert found.changed()
+        write = found.replaced()["stderr"]
+        write("12345")
+        with pytest.raises(ValueError, match="more output"):
+            write("1234567")
+
+    assert text.getvalue() == "12345"
