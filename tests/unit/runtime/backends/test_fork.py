@@ -123,6 +123,21 @@ def test_killed_template_is_started_again(place: Path) -> None:
     with_backend(place, test)
 
 
+def test_a_fork_collects_nothing_that_its_template_holds_for_the_others(place: Path) -> None:
+    """With two hundred of them alive, each newborn began with a collection, and its program's walked over theirs."""
+    young = code("import gc; print(gc.get_count()[0])")
+
+    async def test(backend: ForkBackend, template: ForkTemplate) -> None:
+        counts = []
+        for _ in range(12):
+            box = await template.fork(BoxRequest())
+            counts.append(int((await box.exec(young)).stdout))
+
+        assert counts[-1] - counts[1] < 20, counts  # each of them is held by some five objects
+
+    with_backend(place, test)
+
+
 def test_preload_that_fails_shows_its_traceback(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The author of a template reads it."""
     packages = place / "packages"
