@@ -22,8 +22,9 @@ from hotbed.node.bakes import interpreter
 from hotbed.node.bakes.baker import Baker
 from hotbed.node.bakes.recipe import Recipe
 from hotbed.runtime.backends.fork import ForkBackend, ForkSettings
-from hotbed.runtime.base import BoxRequest, ExecOutcome, ExecRequest, Start, TemplateSpec
+from hotbed.runtime.base import BoxRequest, ExecOutcome, ExecRequest, TemplateSpec
 from hotbed.runtime.images.record import ImageRecord
+from hotbed.runtime.standing import Start
 from hotbed.wire.templates import Ready
 from tests.e2e.registry import Served
 from tests.support.images import BUSYBOX, Layout, busybox, docker_archive, entry, hard, layer, link

@@ -25,7 +25,7 @@ from hotbed.cli.commands.run import policy
 from hotbed.errors import InvalidRequest
 
 FILE = "hotbed.toml"
-_FIELDS = ("name", "image", "setup", "preload", "env", "limits", "egress", "width", "ready")
+_FIELDS = ("name", "image", "setup", "preload", "warm_cmd", "env", "limits", "egress", "width", "ready")
 _READY = ("cmd", "http", "ports", "env", "network", "timeout_s")
 _LOCAL = ("oci", "docker-archive", "rootfs")
 
@@ -69,7 +69,7 @@ def with_options(recipe: Mapping[str, Any], args: argparse.Namespace) -> dict[st
     """The recipe with what was given on the command line, which wins. Raises `InvalidRequest`."""
     from hotbed.wire.templates import Ready
 
-    given = {name: getattr(args, name) for name in ("name", "setup", "preload", "width")}
+    given = {name: getattr(args, name) for name in ("name", "setup", "preload", "warm_cmd", "width")}
     given["image"] = _beside(Path.cwd(), args.image) if args.image else None
     given["egress"] = policy(args.egress)
     given["env"] = _pairs("--env", args.env, str)

@@ -117,6 +117,7 @@ class Node:
         self.draining = True
         self.discard_all()
         await self.bakes.close()
+        await self.templates.catalog.close()
         await self.nursery.wait_empty(timeout_s=5.0)
         await self.nursery.cancel_all()
         self.housekeeping.close()

@@ -38,7 +38,7 @@ def box_plan(
         limits=limits_of(spec.limits, request.limits) if request.limits else None,
         seed=seed,
         determinism=level,
-        use_spare=seed is None or (isinstance(request, ExecRequest) and _suits_spare(request)),
+        use_spare=seed is None or (isinstance(request, ExecRequest) and _suits_spare(spec, request)),
         egress=egress,
     )
 
@@ -48,8 +48,13 @@ def _pinned(request: CreateSandbox | ExecRequest) -> tuple[bytes | None, Determi
     return (None, "none") if level == "none" else (bytes.fromhex(request.seed or ""), level)
 
 
-def _suits_spare(request: ExecRequest) -> bool:
-    """Whether a pinned request has the same process number beside a spare: commands have, and what the spare runs."""
+def _suits_spare(spec: TemplateSpec, request: ExecRequest) -> bool:
+    """Whether a pinned request has the same process number beside a spare: commands have, and what the spare runs.
+
+    A waiting interpreter has as many threads, and their numbers, as it likes.
+    """
+    if spec.interpreter is not None:
+        return False
     kind, program = program_of(request)
     return kind != "code" or (not request.stdin and not request.stdin_b64 and len(program) < _WAITING_TAKES)
 
@@ -119,7 +124,7 @@ def response(
         total_time_ms=round(total_ms, 3),
         cpu_ms=outcome.cpu_us / 1e3,
         maxrss_kib=outcome.maxrss_kib,
-        warm_hit=box.warm_hit,
+        warm_hit=box.warm_hit and outcome.waited,
         isolation=box.isolation,
         seed=seed,
         seed_ack=outcome.seed_ack,

@@ -8,7 +8,9 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from hotbed.errors import AtCapacity, Error, InvalidRequest, NotSupported, UnknownTemplate
+from hotbed.node.catalog import Catalog
 from hotbed.runtime.base import Backend, Limits, Template, TemplateSpec
+from hotbed.runtime.standing import Interpreter
 from hotbed.runtime.warmth import Warmth
 from hotbed.wire.templates import CreateTemplate, TemplateRow
 
@@ -18,21 +20,23 @@ log = logging.getLogger(__name__)
 COMMON_MODULES = ("collections", "functools", "itertools", "json", "math", "random", "re", "typing")
 
 HOST_IMAGE = "host"
+# A script on stdin would be read by the commands in it. So it comes by another descriptor, and stdin is empty.
+BASH = Interpreter(wait="bash /dev/fd/9 9<&0 </dev/null", file="bash")
 BAKE_RETRY_S = 2.0
 
 BUILT_IN: tuple[TemplateSpec, ...] = (
     TemplateSpec(name="python", preload=COMMON_MODULES),
     TemplateSpec(name="python-numpy", preload=(*COMMON_MODULES, "numpy")),
     TemplateSpec(name="python-ml", preload=(*COMMON_MODULES, "numpy", "scipy", "pandas", "sklearn")),
-    TemplateSpec(name="node", programs=()),
-    TemplateSpec(name="bash", programs=()),
+    TemplateSpec(name="node", programs=(), interpreter=Interpreter(wait="node -", file="node")),
+    TemplateSpec(name="bash", programs=(), interpreter=BASH),
 )
 DESCRIPTIONS = {
     "python": "this machine's Python, warm, with the modules that short programs import most",
     "python-numpy": "the same with numpy",
-    "python-ml": "the same with numpy, scipy, pandas and scikit-learn, where this machine's Python has them",
-    "node": "this machine's programs, for commands: Node.js where it is installed",
-    "bash": "this machine's programs, for commands",
+    "python-ml": "the same with numpy, scipy, pandas and scikit-learn; installed on first use where it lacks them",
+    "node": "JavaScript: this machine's Node.js, or Debian's",
+    "bash": "shell scripts, and this machine's programs",
 }
 
 
@@ -55,6 +59,7 @@ class Templates:
         self._limit = limit
         self._specs = {spec.name: spec for spec in built_in}
         self.built_in = frozenset(self._specs)
+        self.catalog = Catalog(backend)
         self._plain: dict[str, TemplateSpec] = {}
         self.widths: dict[str, int] = {}  # how many its users expect to have at once
         self._networks: dict[str, TemplateNetwork] = {}
@@ -116,13 +121,20 @@ class Templates:
 
     async def warm(self, name: str) -> Template:
         """The warm template of a name with its guest programs, started on first use and again after it died."""
-        return await self._backend.template(self.spec(name))
+        return await self._backend.template(self._complete(name))
+
+    def _complete(self, name: str) -> TemplateSpec:
+        """The spec, of a built-in with what this machine may lack. Raises `AtCapacity`, `TemplateFailed`."""
+        spec = self.spec(name)
+        if name in self.built_in:
+            spec = self._specs[name] = self.catalog.complete(spec)
+        return spec
 
     async def plain(self, name: str) -> Template:
         """The same without guest programs: for what only runs execs, as each fork pays for all that is imported."""
         spec = self._plain.get(name)
         if spec is None:
-            spec = self._plain[name] = replace(self.spec(name), programs=())
+            spec = self._plain[name] = replace(self._complete(name), programs=())
         try:
             template = await self._backend.template(spec)
         except Error as error:
@@ -233,6 +245,7 @@ def spec_of(request: CreateTemplate) -> TemplateSpec:
         preload=request.preload,
         env=tuple(sorted(request.env.items())),
         limits=limits_of(Limits(), request.limits),
+        interpreter=Interpreter.of(request.warm_cmd),
     )
 
 

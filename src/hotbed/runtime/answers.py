@@ -80,6 +80,7 @@ def outcome_of(header: Header, body: bytes) -> ExecOutcome:
         cpu_us=number(header, "cpu_us"),
         maxrss_kib=number(header, "maxrss_kib"),
         steps=_steps(header.get("steps", [])),
+        waited=header.get("waited") is not False,
     )
 
 

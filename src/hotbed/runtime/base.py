@@ -18,6 +18,7 @@ from hotbed.egress.policy import Policy
 from hotbed.errors import InvalidRequest
 from hotbed.runtime.layering import Layer
 from hotbed.runtime.running import OnStart
+from hotbed.runtime.standing import Interpreter, Start
 
 Status = Literal["ok", "exit", "timeout", "oom", "pids", "disk", "output", "signal"]
 Kind = Literal["code", "command", "commands"]
@@ -77,23 +78,13 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Start:
-    """What runs in each sandbox from the first. `cmd` has to exit 0, or to answer: 2xx at `http`, on all `ports`."""
-
-    cmd: str
-    http: str = ""
-    ports: tuple[int, ...] = ()
-    timeout_s: float = 60.0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class TemplateSpec:
     """Everything that makes a template what it is. Two equal specs are the same template.
 
     `image` is "host" (this host's Python seen read-only) or the digest of an unpacked image. `preload` are modules that
     the warm interpreter has imported. `programs` are guest programs the interpreter has imported besides the agent.
     `mounts` are (host path, path inside) pairs seen read-only. `parks` says whether sandboxes are forked ahead of
-    requests. `start` is what each sandbox starts, and waits for, before it is handed out.
+    requests. `start` is what each sandbox starts, and waits for, before it is handed out. `interpreter` runs `code`.
     """
 
     name: str
@@ -105,6 +96,7 @@ class TemplateSpec:
     limits: Limits = field(default_factory=Limits)
     parks: bool = True
     start: Start | None = None
+    interpreter: Interpreter | None = None
 
     def __post_init__(self) -> None:
         require(bool(_NAME.fullmatch(self.name)), f"template name {self.name!r} is not a-z 0-9 . _ - (63 at most)")
@@ -234,7 +226,10 @@ def check_path(path: str) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExecOutcome:
-    """What happened. `order` gives (stream, length) runs of the kept bytes in the order they arrived."""
+    """What happened. `order` gives (stream, length) runs of the kept bytes in the order they arrived.
+
+    `waited` is False where the program's interpreter was started for it, though the template has one wait.
+    """
 
     status: Status
     exit_code: int | None
@@ -253,6 +248,7 @@ class ExecOutcome:
     steps: tuple[Mapping[str, Any], ...] = ()
     seed_ack: str = "off"
     pinned: tuple[str, ...] = ()
+    waited: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -51,10 +51,9 @@ class Doored:
         self._closing.add(task)
         task.add_done_callback(self._closing.discard)
 
-    async def tend(self) -> None:
-        """Now and then: see `Spares.tend`."""
-        for stock in tuple(self._stocks.values()):
-            await stock.tend()
+    def stocks(self) -> tuple[Spares, ...]:
+        """One for each list of ports."""
+        return tuple(self._stocks.values())
 
     async def close(self) -> None:
         """End them all. Idempotent."""

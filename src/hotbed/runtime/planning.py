@@ -47,6 +47,7 @@ def plan_of(spec: TemplateSpec, view: View, *, root: str, networks: int) -> tupl
         "packages": bool(view.packages),
         "environ": {name: value for name, value in plan["env"].items() if name.startswith("PYTHON")},
         "networks": networks,
+        "interpreter": [spec.interpreter.wait, spec.interpreter.file] if spec.interpreter else None,
         "over": [f"{roots.OVER}/{number}" for number in reversed(range(len(view.over)))],
         **(imageview.as_config(view, spec) if isinstance(view, ImageView) else {"attached": roots.attached(plan)}),
     }

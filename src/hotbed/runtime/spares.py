@@ -220,12 +220,21 @@ class Spares:
         await asyncio.gather(*(box.ready() for box in tuple(self._stock)))
 
     async def close(self) -> None:
-        """End them all. Idempotent."""
+        """End them all, and make no more. Idempotent."""
         self._closed = True
         self._lot.leave(self)
         if self._timer is not None:
             self._timer.cancel()
         await asyncio.gather(*tuple(self._tasks), return_exceptions=True)
+        await self.let_go()
+
+    @property
+    def is_making(self) -> bool:
+        """Whether one is being made."""
+        return self._making > 0
+
+    async def let_go(self) -> None:
+        """End those that are parked."""
         parked = [*self._stock, *self._frozen]
         self._stock.clear()
         self._frozen.clear()

@@ -14,7 +14,8 @@ from typing import Any, Literal, Protocol, TypeVar
 from urllib.parse import urlsplit
 
 from hotbed.errors import FileMissing, PortClosed, SandboxFailed
-from hotbed.runtime.base import ExecOutcome, ExecRequest, Start, TemplateSpec
+from hotbed.runtime.base import ExecOutcome, ExecRequest, TemplateSpec
+from hotbed.runtime.standing import Start
 
 LOG = "/tmp/.started.log"
 _POLL_S = 0.05

@@ -47,6 +47,7 @@ class Template:
         setup: Sequence[str] = (),
         preload: Sequence[str] = (),
         ready: Ready | None = None,
+        warm_cmd: str = "",
         env: Mapping[str, str] | None = None,
         limits: Mapping[str, float] | None = None,
         egress: str | Mapping[str, Any] | None = None,
@@ -58,12 +59,13 @@ class Template:
 
         `image` is host, template:NAME, oci:DIR[:TAG], docker-archive:FILE, rootfs:PATH (a directory or a tar), or a
         registry's NAME[:TAG]. `setup` commands run once, in a sandbox over it, and what they change is part of the
-        template. `preload` are Python modules that are imported already. `ready` says when a sandbox of it is. `egress`
-        is what setup, and its sandboxes, may reach. Raises `BakeFailed` with what went wrong; after `timeout_s`,
+        template. `preload` are Python modules that are imported already. `warm_cmd` runs `code` in another language: a
+        command that reads a program on stdin, as "ruby -". `ready` says when a sandbox of it is. `egress` is what
+        setup, and its sandboxes, may reach. Raises `BakeFailed` with what went wrong; after `timeout_s`,
         `DeadlineExceeded`, and the bake goes on.
         """
         link = link_of(client)
-        asked = request(name, image, setup, preload, ready, env, limits, egress, width)
+        asked = request(name, image, setup, preload, ready, warm_cmd, env, limits, egress, width)
         template = cls(link, link.send(template_calls.create(asked)))
         return template.wait(timeout_s=timeout_s, on_progress=on_progress)
 
@@ -77,6 +79,7 @@ class Template:
         setup: Sequence[str] = (),
         preload: Sequence[str] = (),
         ready: Ready | None = None,
+        warm_cmd: str = "",
         env: Mapping[str, str] | None = None,
         limits: Mapping[str, float] | None = None,
         egress: str | Mapping[str, Any] | None = None,
@@ -86,7 +89,7 @@ class Template:
     ) -> Template:
         """The same for asyncio."""
         link = await alink_of(client)
-        asked = request(name, image, setup, preload, ready, env, limits, egress, width)
+        asked = request(name, image, setup, preload, ready, warm_cmd, env, limits, egress, width)
         template = cls(link, await link.asend(template_calls.create(asked)))
         deadline = time.monotonic() + timeout_s
         while not template.is_final(on_progress, deadline):
@@ -127,6 +130,7 @@ def request(
     setup: Sequence[str],
     preload: Sequence[str],
     ready: Ready | None,
+    warm_cmd: str,
     env: Mapping[str, str] | None,
     limits: Mapping[str, float] | None,
     egress: str | Mapping[str, Any] | None,
@@ -141,6 +145,7 @@ def request(
         setup=tuple(setup),
         preload=tuple(preload),
         ready=ready,
+        warm_cmd=warm_cmd,
         env=dict(env or {}),
         limits=limits,
         egress=egress_object(egress),

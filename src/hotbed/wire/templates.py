@@ -43,7 +43,8 @@ class CreateTemplate:
 
     `image` is where its files come from: host, template:NAME, oci:DIR[:TAG], docker-archive:FILE, rootfs:PATH, or a
     registry's NAME[:TAG]. `setup` are commands that are run once, in a sandbox over it; what they change becomes part
-    of the template. `width` is how many its users expect at once.
+    of the template. `warm_cmd` runs its `code`: a command that reads a program on stdin, and waits for it in parked
+    sandboxes. `width` is how many its users expect at once.
     `egress` is what its sandboxes get that bring no policy; without `network` every policy is refused.
     """
 
@@ -54,6 +55,7 @@ class CreateTemplate:
     limits: Mapping[str, float] | None = None
     setup: tuple[str, ...] = ()
     ready: Ready | None = None
+    warm_cmd: str = ""
     network: bool = True
     egress: Mapping[str, Any] | None = None
     width: int = 1
@@ -69,7 +71,7 @@ class CreateTemplate:
     @property
     def is_baked(self) -> bool:
         """Whether making it takes more than warming an interpreter of this host."""
-        return self.image != "host" or bool(self.setup) or self.ready is not None
+        return self.image != "host" or bool(self.setup) or self.ready is not None or self.warm_cmd != ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -53,7 +53,8 @@ def test_a_stock_is_made_from_its_first_use_on_and_for_its_ports() -> None:
         assert doored.take(parse("open", {})) is None
         assert (await filled(doored, parse("open", {}))).ports == PORTS
         assert (await filled(doored, at(8443))).ports == (*PORTS, 8443)
-        await doored.tend()
+        for stock in doored.stocks():
+            await stock.tend()
         await doored.close()
         await doored.close()
         assert len(doored) == 0

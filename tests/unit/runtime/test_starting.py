@@ -11,7 +11,8 @@ import pytest
 
 from hotbed.errors import FileMissing, PortClosed, SandboxFailed
 from hotbed.runtime import starting
-from hotbed.runtime.base import ExecOutcome, ExecRequest, Start, TemplateSpec
+from hotbed.runtime.base import ExecOutcome, ExecRequest, TemplateSpec
+from hotbed.runtime.standing import Start
 
 Answer = Callable[[socket.socket], None]
 

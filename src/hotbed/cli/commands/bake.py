@@ -27,6 +27,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     )
     parser.add_argument("--setup", action="append", metavar="COMMAND", help="run once over the image (repeatable)")
     parser.add_argument("--preload", action="append", metavar="MODULE", help="a Python module to import (repeatable)")
+    parser.add_argument("--warm-cmd", metavar="COMMAND", help='runs code in another language, as "ruby -"')
     parser.add_argument("--env", action="append", metavar="NAME=VALUE", help="a variable (repeatable)")
     parser.add_argument("--limit", action="append", metavar="NAME=NUMBER", help="a limit of its sandboxes (repeatable)")
     parser.add_argument(

@@ -8,6 +8,7 @@ what it gets. When its end of the socket closes, the sandbox ends, because pid 1
     execs/job     one exec: files, runner or command, capture, deadline, verdict, one `result`
     runner/spare  `code`, in a fork of this interpreter
     spawn         `command` and `commands`
+    interpreting  `code` of a template that has another interpreter than this one
     programs      `start`: candidate, judge, environment server
     file_ops      single files, at once (filing); trees, in a child (archive)
 
@@ -29,6 +30,7 @@ from .box import Box
 from .code_exec import CodeExec
 from .command_exec import CommandExec
 from .execs import Exec
+from .interpreting import InterpreterExec, Waiter
 from .memory import MemoryWatch
 from .programs import Program
 from .request import Refused, parse, pin_of
@@ -50,6 +52,7 @@ class Agent:
     def __init__(self, box: Box) -> None:
         self.box = box
         self.parking = Parking(box, _STDIO)
+        self.waiter = Waiter(box)
         self.execs: Dict[str, Exec] = {}
         self.programs: Dict[str, Program] = {}
         self.memory = MemoryWatch(box)
@@ -101,9 +104,11 @@ class Agent:
         if request.id in self.execs:
             raise Refused("bad_request", f"exec {request.id!r:.64} is running")
         work: Exec
-        if request.kind == "code" and not self.box.config.get("python", True):
+        if request.kind == "code" and self.box.config.get("interpreter"):
+            work = InterpreterExec(self.box, request, self.parking, self.exec_over, self.waiter)
+        elif request.kind == "code" and not self.box.config.get("python", True):
             raise Refused("no_interpreter", "the image has no Python that could run code; give a command")
-        if request.kind == "code":
+        elif request.kind == "code":
             work = CodeExec(self.box, request, self.parking, self.exec_over)
         else:
             work = CommandExec(self.box, request, self.parking, self.exec_over)
@@ -248,7 +253,9 @@ def main(sock: socket.socket, ready_ns: int, config: Mapping[str, Any]) -> NoRet
         if os.getpid() != 1:
             kernel.prctl(_PR_SET_CHILD_SUBREAPER, 1)
         agent = Agent(Box(sock, ready_ns, config))
-        if config.get("spare") and config.get("python", True):
+        if config.get("spare") and config.get("interpreter"):
+            agent.waiter.fill(config["interpreter"][0])
+        elif config.get("spare") and config.get("python", True):
             agent.parking.fill(lambda: warming.rehearse_runner(_STDIO, 1))
             rehearse(1)
         serve(agent)

@@ -204,7 +204,7 @@ class Zygote:
             sock = self._keep_only(box, [fds[0], *fds[events:], *layer])
             gc.enable()
             box["cwd"] = self._config.get("cwd", box.get("cwd"))
-            box["python"] = self._config.get("python", True)
+            box.update(python=self._config.get("python", True), interpreter=self._config.get("interpreter"))
             if box.get("spare"):
                 frames.send(sock, {"op": "born", "ready_ns": ready_ns})
             self._agent.main(sock, ready_ns, box)

@@ -21,13 +21,15 @@ from hotbed.errors import BakeFailed, NotSupported, TemplateFailed
 from hotbed.node.bakes import interpreter
 from hotbed.node.bakes.recipe import SETUP_LIMITS, Recipe
 from hotbed.runtime import starting
-from hotbed.runtime.base import HOST_IMAGE, Backend, Box, BoxRequest, ExecRequest, Limits, Start, TemplateSpec
+from hotbed.runtime.base import HOST_IMAGE, Backend, Box, BoxRequest, ExecRequest, Limits, Template, TemplateSpec
 from hotbed.runtime.images.building import Builder
 from hotbed.runtime.images.record import ImageRecord
+from hotbed.runtime.standing import Interpreter, Start
 
 SETUP_TIMEOUT_S = 3600.0
 GetPolicy = Callable[[Recipe], Policy | None]
 _TAIL = 400
+_EMPTY_S = 60.0
 _BLOCK = 1 << 20
 _MOUNTED = ("dev", "proc", "sys")
 _HOST_MOUNTED = (*_MOUNTED, "usr", "bin", "sbin", "lib", "lib32", "lib64", "libx32", "nix", "opt")
@@ -90,6 +92,7 @@ class Baker:
             env=tuple(sorted({**dict(base.env), **recipe.variables()}.items())),
             limits=recipe.limits,
             start=base.start,
+            interpreter=Interpreter.of(recipe.warm_cmd) or base.interpreter,
         )
         teller.phase("Distributing")
         return await self._warm(recipe, spec, teller)
@@ -176,6 +179,8 @@ class Baker:
             template = await self._backend.template(replace(spec, programs=()))
         except TemplateFailed as error:
             raise BakeFailed(f"the template does not start: {error.message}", hint=error.hint) from None
+        if recipe.warm_cmd:
+            await _try(template)
         if not ready.cmd:
             return Baked(spec=spec, live_state="restarted" if spec.start else "none")
         start = Start(cmd=ready.cmd, http=ready.http, ports=ready.ports, timeout_s=ready.timeout_s)
@@ -194,6 +199,22 @@ class Baker:
         spec = replace(spec, start=start)
         await self._backend.template(replace(spec, programs=()))
         return Baked(spec=spec, live_state="restarted")
+
+
+async def _try(template: Template) -> None:
+    """Run an empty program. Raises `BakeFailed` if there is nothing that could run one."""
+    box = await template.fork(BoxRequest(use_spare=False))
+    try:
+        outcome = await box.exec(ExecRequest(kind="code", timeout_s=_EMPTY_S, output_bytes=1 << 16))
+    finally:
+        await box.kill()
+    if outcome.status != "ok":
+        printed = (outcome.stdout + outcome.stderr)[-_TAIL:].decode(errors="replace").strip()
+        code = outcome.exit_code if outcome.exit_code is not None else outcome.signal
+        raise BakeFailed(
+            f"warm_cmd ended with {outcome.status} {code} over an empty program: {printed}",
+            hint="it has to read a program on stdin to its end, then run it",
+        )
 
 
 async def _run(box: Box, command: str, teller: Teller) -> None:

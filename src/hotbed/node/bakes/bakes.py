@@ -18,9 +18,10 @@ from hotbed.node.bakes.baker import Baked, Baker, GetPolicy
 from hotbed.node.bakes.journal import Entry, Journal
 from hotbed.node.bakes.recipe import Recipe
 from hotbed.node.templates import TemplateNetwork, Templates
-from hotbed.runtime.base import Backend, Limits, Start, TemplateSpec
+from hotbed.runtime.base import Backend, Limits, TemplateSpec
 from hotbed.runtime.images import collecting
 from hotbed.runtime.images.record import ImageRecord
+from hotbed.runtime.standing import Interpreter, Start
 from hotbed.wire.templates import PHASES, TemplateRow
 
 log = logging.getLogger(__name__)
@@ -256,6 +257,7 @@ def _spec_of(entry: Entry) -> TemplateSpec:
         env=tuple((name, value) for name, value in plain["env"]),
         limits=Limits(**plain["limits"]),
         start=Start(**{**start, "ports": tuple(start["ports"])}) if start else None,
+        interpreter=Interpreter(**plain["interpreter"]) if plain.get("interpreter") else None,
     )
 
 

@@ -12,6 +12,7 @@ from hotbed.errors import InvalidRequest
 from hotbed.runtime.base import Limits
 from hotbed.runtime.images import sources
 from hotbed.runtime.images.sources import Source
+from hotbed.runtime.standing import Interpreter
 from hotbed.wire.templates import CreateTemplate, Ready
 
 SETUP_LIMITS = {"memory_mib": 8192, "disk_mib": 4096, "files": 1_000_000, "pids": 1024}
@@ -28,6 +29,7 @@ class Recipe:
     limits: Limits = field(default_factory=Limits)
     setup: tuple[str, ...] = ()
     ready: Ready = field(default_factory=Ready)
+    warm_cmd: str = ""
     egress: Mapping[str, Any] | None = None
     network: bool = True
     stranger: bool = False
@@ -64,6 +66,7 @@ class Recipe:
             limits=Limits(**plain["limits"]),
             setup=tuple(plain["setup"]),
             ready=Ready(**{**plain["ready"], "ports": tuple(plain["ready"]["ports"])}),
+            warm_cmd=plain.get("warm_cmd", ""),
             egress=plain.get("egress"),
             network=plain.get("network", True),
             stranger=plain["stranger"],
@@ -81,10 +84,12 @@ def recipe_of(request: CreateTemplate, limits: Limits, *, stranger: bool) -> Rec
         limits=limits,
         setup=request.setup,
         ready=ready,
+        warm_cmd=request.warm_cmd.strip(),
         egress=request.egress,
         network=request.network,
         stranger=stranger,
     )
+    Interpreter.of(request.warm_cmd)
     if stranger and recipe.source.is_local:
         raise InvalidRequest("image names a file of the server's machine", hint="name a registry's image")
     if (ready.http or ready.ports) and not ready.cmd:

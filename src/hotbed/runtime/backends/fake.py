@@ -89,6 +89,7 @@ class FakeBackend:
             if isinstance(request.layer, FakeLayer):
                 request.layer.put(root)
             box = FakeBox(number, root, limits=limits, env=dict(spec.env), on_gone=self._forget)
+            box.interpreter = spec.interpreter
         except OSError as error:
             raise SandboxFailed(f"no directory for a box: {error}") from None
         self._boxes[number] = box

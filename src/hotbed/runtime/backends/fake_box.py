@@ -30,6 +30,7 @@ from hotbed.runtime.backends.fake_input import FakeRunning
 from hotbed.runtime.backends.fake_run import Launch, Run, kill_marked, run_launches
 from hotbed.runtime.base import ExecOutcome, ExecRequest, Limits, OnOutput, Program, check_path
 from hotbed.runtime.running import OnStart
+from hotbed.runtime.standing import Interpreter
 
 DIRECTORIES = ("work", "workspace", "tmp", "var/tmp", "root", "run")
 _PATHS = re.compile(rb"(?<![\w./-])/(work|workspace|tmp|var/tmp)(?![\w-])")
@@ -45,6 +46,7 @@ class FakeBox:
 
     isolation = "fake"
     warm_hit = False
+    interpreter: Interpreter | None = None
 
     def __init__(
         self, number: int, root: str, *, limits: Limits, env: Mapping[str, str], on_gone: Callable[[FakeBox], None]
@@ -245,9 +247,13 @@ class FakeBox:
         program = self._rewrite(request.program)
         if request.kind == "command":
             return [["/bin/sh", "-c", program]]
+        if self.interpreter is not None and not self.interpreter.file:
+            raise NotSupported("the fake backend has no interpreter that waits", hint="use the fork backend")
         path = os.path.join(self._root, f".code-{self._execs + 1}")
         with open(path, "wb") as file:
             file.write(program)
+        if self.interpreter is not None:
+            return [["/bin/sh", "-c", f'exec {self.interpreter.file} "$0" "$@"', path, *request.args]]
         return [[sys.executable, "-c", _BOOT, path, *request.args]]
 
     def _launch(self, request: ExecRequest, argv: list[bytes | str]) -> Launch:

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from hotbed.errors import Error, IsolationUnavailable
-from hotbed.runtime import bounds, planning, probe, reaper
+from hotbed.runtime import bounds, crowd, planning, probe, reaper
 from hotbed.runtime.backends.fork_template import ForkTemplate
 from hotbed.runtime.base import BoxRequest, Limits, Solo, TemplateSpec
 from hotbed.runtime.egress.outlets import Outlets
@@ -117,9 +117,7 @@ class ForkBackend:
         self._closed = True
         if self._tending is not None:
             self._tending.cancel()
-        await asyncio.gather(*(template.spares.close() for template in self._templates.values()))
-        await asyncio.gather(*(template.vessels.close() for template in self._templates.values()))
-        await asyncio.gather(*(template.doored.close() for template in self._templates.values()))
+        await asyncio.gather(*(stock.close() for template in self._templates.values() for stock in template.stocks))
         await asyncio.gather(*(box.kill() for box in tuple(self._boxes.values())), return_exceptions=True)
         for template in self._templates.values():
             await template.close()
@@ -167,18 +165,22 @@ class ForkBackend:
 
     async def park(self, spec: TemplateSpec) -> None:
         """Wait until as many are parked as are kept, for a while at most."""
-        template = self._templates.get(spec)
-        if template is not None:
+        if (template := self._templates.get(spec)) is not None:
             await asyncio.wait((asyncio.ensure_future(template.spares.wait_parked()),), timeout=_PARK_S)
 
     def warmth(self, name: str) -> Warmth:
         """How warm the templates of a name are: without guest programs and with."""
         return sum_of(template.warmth() for spec, template in self._templates.items() if spec.name == name)
 
+    async def make_room(self) -> None:
+        """For another template, if memory is short."""
+        await crowd.make_room(self.lot.memory, self._templates.values())
+
     async def _tend(self) -> None:
         while True:
             await asyncio.sleep(_TEND_S)
             self.lot.look()
+            await crowd.relieve(self.lot.memory, self._templates.values())
             for template in tuple(self._templates.values()):
                 try:
                     await template.tend()

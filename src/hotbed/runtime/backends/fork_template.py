@@ -17,7 +17,7 @@ from hotbed.runtime.layers import LayerFiles
 from hotbed.runtime.planning import View
 from hotbed.runtime.sandboxes import ForkBox
 from hotbed.runtime.solo import SoloBox
-from hotbed.runtime.spares import Spares
+from hotbed.runtime.spares import COST_MIB, Spares
 from hotbed.runtime.starting import begin
 from hotbed.runtime.templates import TemplateProcess
 from hotbed.runtime.warmth import Warmth
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from hotbed.runtime.backends.fork import ForkBackend
 
 _READY_TIMEOUT_S = 60.0
+_STANDING_MIB = 64  # of a spare in which something runs or waits
 
 
 class ForkTemplate:
@@ -41,12 +42,13 @@ class ForkTemplate:
         self._process: TemplateProcess | None = None
         self._starting = asyncio.Lock()
         lot, vessels = backend.lot, backend.settings.vessels
-        self.spares = Spares(backend.settings.spares if spec.parks else 0, self._make_spare, lot=lot)
+        cost = COST_MIB if spec.interpreter is None and spec.start is None else _STANDING_MIB
+        self.spares = Spares(backend.settings.spares if spec.parks else 0, self._make_spare, lot=lot, cost_mib=cost)
         self.spares.freezing = lambda: backend.layers.frost
         self.vessels = Spares(vessels, self._make_vessel, lot=lot, from_first_use=True, most=vessels)
         self.doored = Doored(backend.settings.doored if spec.parks else 0, self._make_doored, lot)
         self.served = {"warm": 0, "cold": 0}
-        self._used_s = time.monotonic()
+        self.used_s = time.monotonic()
         self.ready: Mapping[str, Any] = {}
 
     async def fork(self, request: BoxRequest) -> ForkBox | SoloBox:
@@ -58,7 +60,7 @@ class ForkTemplate:
 
     async def _fork(self, request: BoxRequest) -> ForkBox | SoloBox:
         limits = request.limits or self.spec.limits
-        self._used_s = time.monotonic()
+        self.used_s = time.monotonic()
         parked = await self._take_parked(request, limits)
         if parked is not None:
             return parked
@@ -113,6 +115,7 @@ class ForkTemplate:
         async with self._starting:
             if self._process is not None and self._process.is_alive():
                 return self._process
+            await self._backend.make_room()
             process, bound = await self._backend.start_process(self.spec, self._view)
             try:
                 self.ready = await bounds.warmed(process, bound, _READY_TIMEOUT_S)
@@ -158,11 +161,10 @@ class ForkTemplate:
 
         It is started again when somebody does.
         """
-        await self.spares.tend()
-        await self.vessels.tend()
-        await self.doored.tend()
+        for stock in self.stocks:
+            await stock.tend()
         now = self.spares.clock()
-        process, idle_s = self.process, min(now - self._used_s, self.spares.demand.idle_s(now))
+        process, idle_s = self.process, min(now - self.used_s, self.spares.demand.idle_s(now))
         if (
             process is not None
             and idle_s > FADES_S
@@ -170,6 +172,29 @@ class ForkTemplate:
             and not self._backend.layers.stand_on(process)
         ):
             process.kill("nobody used it for an hour")
+
+    @property
+    def stocks(self) -> tuple[Spares, ...]:
+        """All that is parked of it, by what it is for."""
+        return self.spares, self.vessels, *self.doored.stocks()
+
+    def is_idle(self) -> bool:
+        """Whether its process lives and nobody has anything of it, but for what is parked."""
+        process, parked = self.process, sum(map(len, self.stocks))
+        return (
+            process is not None
+            and not self._starting.locked()
+            and not any(stock.is_making for stock in self.stocks)
+            and process.boxes() <= parked
+            and not self._backend.layers.stand_on(process)
+        )
+
+    async def end_process(self, reason: str) -> None:
+        """End the process and what is parked of it. It is started again when somebody wants one."""
+        process = self.process
+        if process is not None:
+            process.kill(reason)
+            await asyncio.gather(*(stock.let_go() for stock in self.stocks))
 
     @property
     def process(self) -> TemplateProcess | None:

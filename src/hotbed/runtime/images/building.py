@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import socket
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from hotbed.errors import BadImage, Error
@@ -33,7 +34,17 @@ class Builder:
 
         Raises `BadImage`, `NoSpace`; given up (cancelled), nothing of it goes on, and what was complete is kept.
         """
-        return await self._ask({"op": "import", "source": source, "stranger": stranger}, on_progress)
+        told = await self._ask({"op": "import", "source": source, "stranger": stranger}, on_progress)
+        return ImageRecord.from_plain(told["record"])
+
+    def packages(self, name: str) -> Path:
+        """The folder of Python packages that `install` makes."""
+        return self.store.home / "packages" / name
+
+    async def install(self, packages: Sequence[str], name: str) -> None:
+        """Have Python packages in a folder of the node's. Raises `BadImage`."""
+        job = {"op": "install", "packages": list(packages), "target": str(self.packages(name))}
+        await self._ask(job, lambda about: None)
 
     async def extend(
         self, parent: ImageRecord, recipe: str, layer: int, *, mounted: Iterable[str], on_progress: OnProgress
@@ -43,9 +54,9 @@ class Builder:
         `recipe` is all that went into it; `mounted` are the top folders where sandboxes have something mounted.
         """
         job = {"op": "extend", "parent": parent.to_plain(), "recipe": recipe, "mounted": sorted(mounted)}
-        return await self._ask(job, on_progress, layer)
+        return ImageRecord.from_plain((await self._ask(job, on_progress, layer))["record"])
 
-    async def _ask(self, job: Mapping[str, Any], on_progress: OnProgress, *fds: int) -> ImageRecord:
+    async def _ask(self, job: Mapping[str, Any], on_progress: OnProgress, *fds: int) -> Mapping[str, Any]:
         ids = identity.mine()
         plain = {
             **job,
@@ -61,7 +72,7 @@ class Builder:
                 data = await _receive(channel)
                 message: dict[str, Any] = json.loads(data) if data else {"op": "failed", "message": "the builder died"}
                 if message["op"] == "done":
-                    return ImageRecord.from_plain(message["record"])
+                    return message
                 if message["op"] == "failed":
                     code = message.get("code", BadImage.code)
                     raise Error.from_wire(code, message["message"], hint=message.get("hint"))

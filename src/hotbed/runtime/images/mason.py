@@ -4,6 +4,7 @@ A node never forks and never blocks, so this is a fork of its launcher: it reads
 unpacked by a child without rights (`laying`), and keeps what is complete. It is asked for one thing, on one socket:
 
     {"op": "import", "source": ...}      unpack an image; layers that are here already are not read again
+    {"op": "install", "packages": ...}   Python packages, into a folder
     {"op": "extend", "parent": ...}      one more layer, which a descriptor yields, over an image that is here
 
 and answers `progress` now and then, then `done` with a record, or `failed`. When nobody hears it any more, it ends.
@@ -26,7 +27,7 @@ from typing import Any, NoReturn
 
 from hotbed.errors import Error, NoSpace
 from hotbed.guest import frames
-from hotbed.runtime.images import laying, manifests, sources
+from hotbed.runtime.images import laying, making, manifests, sources
 from hotbed.runtime.images.laying import Corrupt
 from hotbed.runtime.images.manifests import BadImage, Blob, Manifest
 from hotbed.runtime.images.record import ImageRecord
@@ -54,15 +55,41 @@ class Mason:
         self._so_far, self._at = 0, 0  # bytes: of the layers before, and by now
         self._about: dict[str, Any] = {}
 
+    def answer(self) -> dict[str, Any]:
+        """Do it; what to tell of it."""
+        return self.install() if self._job["op"] == "install" else {"record": self.work().to_plain()}
+
     def work(self) -> ImageRecord:
         """Do it. Raises `BadImage`, `BadBlob`, `Error`, OSError."""
         self._store.prepare()
         if self._job["op"] == "extend":
             return self._extend(ImageRecord.from_plain(self._job["parent"]))
         source = sources.parse(self._job["source"])
+        if source.kind == "deb":
+            return self._make(source)
         if source.kind != "registry":
             return self._build(source, manifests.read(source))
         return self._pull(source)
+
+    def _make(self, source: sources.Source) -> ImageRecord:
+        """Of Debian packages, once: what was made stays as it is."""
+        if made := [record for _, record in self._store.records() if record.source == str(source)]:
+            return made[-1]
+        self._about = {"step": "installing packages"}
+        tar = self._store.downloads / f"debian-{os.getpid()}.tar"
+        try:
+            making.debian_root(source.place.split(","), tar, self._tick)
+            return self._build(source, manifests.of_rootfs(str(tar)))
+        finally:
+            tar.unlink(missing_ok=True)
+
+    def install(self) -> dict[str, Any]:
+        """Python packages in a folder."""
+        self._store.prepare()
+        target = Path(self._job["target"])
+        with self._store.turns.turn(f"packages-{target.name}", self._tick):
+            making.python_packages(self._job["packages"], target, self._tick)
+        return {}
 
     def _pull(self, source: sources.Source) -> ImageRecord:
         """From a registry. A blob that is not what its digest says is fetched once more."""
@@ -262,8 +289,8 @@ def run(node: socket.socket) -> NoReturn:
         if data:
             fds = frames.unpack_fds(ancillary)
             try:
-                record = Mason(node, json.loads(data), fds[0] if fds else None).work()
-                say(node, {"op": "done", "record": record.to_plain()})
+                mason = Mason(node, json.loads(data), fds[0] if fds else None)
+                say(node, {"op": "done", **mason.answer()})
             except (Error, BadImage, BadBlob, beneath.BadName, TooMuch, OSError) as error:
                 say(node, failure(error))
     finally:

@@ -5,6 +5,7 @@ template:NAME                 another template of this node, with its layers
 oci:DIR[:TAG]                 an OCI image layout
 docker-archive:FILE[:NAME]    what `docker save` wrote
 rootfs:PATH                   a root directory, or a tar of one
+deb:PACKAGE[,PACKAGE]         a small Debian with these packages, by mmdebstrap
 docker://REGISTRY/NAME[:TAG]  a registry, by skopeo; the prefix may be left out
 """
 
@@ -16,14 +17,18 @@ from typing import Literal, cast, get_args
 
 from hotbed.errors import InvalidRequest
 
-Kind = Literal["host", "template", "oci", "docker-archive", "rootfs", "registry"]
+Kind = Literal["host", "template", "oci", "docker-archive", "rootfs", "deb", "registry"]
 
 _LOCAL = ("oci", "docker-archive", "rootfs")
 _REFERENCE = re.compile(
     r"(?:[A-Za-z0-9][A-Za-z0-9.-]*(?::[0-9]{1,5})?/)?[a-z0-9][a-z0-9._/-]*(?::[\w][\w.-]{0,127})?(?:@sha256:[0-9a-f]{64})?"
 )
+_PACKAGES = re.compile(r"[a-z0-9][a-z0-9+.-]+(?:,[a-z0-9][a-z0-9+.-]+)*")
 _TAG = re.compile(r"[A-Za-z0-9_][\w.+/@:-]*")
-_HINT = "image is host, template:NAME, oci:DIR[:TAG], docker-archive:FILE, rootfs:PATH or a registry's NAME[:TAG]"
+_HINT = (
+    "image is host, template:NAME, oci:DIR[:TAG], docker-archive:FILE, rootfs:PATH, deb:PACKAGES"
+    " or a registry's NAME[:TAG]"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,11 +44,13 @@ class Source:
             raise InvalidRequest(f"no image source {self.kind!r}", hint=_HINT)
         if self.kind in _LOCAL and not self.place.startswith("/"):
             raise InvalidRequest(f"{self.kind}: needs an absolute path, not {self.place[:80]!r}", hint=_HINT)
+        if self.kind == "deb" and not _PACKAGES.fullmatch(self.place):
+            raise InvalidRequest(f"{self.place[:80]!r} is no list of Debian packages", hint="deb:nodejs,ruby")
 
     @property
     def is_local(self) -> bool:
-        """Whether it names files of the node's machine, which are not every caller's to read."""
-        return self.kind in _LOCAL
+        """Whether it is the node's machine's own: its files, or what is made on it. Not every caller may have it."""
+        return self.kind in _LOCAL or self.kind == "deb"
 
     def __str__(self) -> str:
         if self.kind == "host":
@@ -59,10 +66,8 @@ def parse(text: str) -> Source:
         raise InvalidRequest("image is empty or not text", hint=_HINT)
     if text == "host":
         return Source(kind="host")
-    if colon and kind == "template":
-        return Source(kind="template", place=rest)
-    if colon and kind == "rootfs":
-        return Source(kind="rootfs", place=rest)
+    if colon and kind in ("template", "rootfs", "deb"):
+        return Source(kind=cast(Kind, kind), place=rest)
     if colon and kind in _LOCAL:
         place, _, tag = rest.partition(":")
         if tag and not _TAG.fullmatch(tag):

@@ -14,7 +14,8 @@ from hotbed.errors import BakeFailed, NotSupported
 from hotbed.node.bakes.baker import Baked, Baker, copy, setup_limits
 from hotbed.node.bakes.recipe import Recipe
 from hotbed.runtime.backends.fake import FakeBackend
-from hotbed.runtime.base import Limits, Start, TemplateSpec
+from hotbed.runtime.base import Limits, TemplateSpec
+from hotbed.runtime.standing import Start
 from hotbed.wire.templates import Ready
 
 

@@ -65,7 +65,7 @@ def test_what_nobody_used_for_an_hour_is_ended(monkeypatch: pytest.MonkeyPatch) 
             template._process = process
             template.spares.refill_soon = lambda *_: None  # type: ignore[method-assign]  # nothing to make one of
             if case != "used":
-                template._used_s = template.spares.demand._used_s = -1e6
+                template.used_s = template.spares.demand._used_s = -1e6
             await template.tend()
         assert killed == ["nobody used it for an hour"]
 
@@ -106,6 +106,9 @@ def test_a_process_that_nobody_waits_for_is_ended() -> None:
     killed: list[str] = []
 
     async def scenario() -> None:
+        async def room() -> None:
+            pass
+
         async def ready(_: float) -> Any:
             await asyncio.sleep(60)
 
@@ -113,7 +116,7 @@ def test_a_process_that_nobody_waits_for_is_ended() -> None:
             return SimpleNamespace(ready=ready, kill=killed.append, is_alive=lambda: not killed), None
 
         settings = SimpleNamespace(spares=1, vessels=1, doored=1)
-        backend: Any = SimpleNamespace(settings=settings, solos=True, start_process=start, lot=Lot())
+        backend: Any = SimpleNamespace(settings=settings, solos=True, start_process=start, lot=Lot(), make_room=room)
         view: Any = None
         starting = asyncio.ensure_future(ForkTemplate(SPEC, backend, view, view).start())
         await asyncio.sleep(0.01)
