@@ -28,6 +28,19 @@ def get(url):
         except OSError:
             time.sleep(0.05)
     raise AssertionError(url)
+def echoing(forward):
+    """A connection on which the echo answers, once it listens."""
+    for _ in range(200):
+        sock = socket.create_connection((forward.host, forward.port), 60)
+        try:
+            sock.sendall(b"before")
+            if sock.recv(10) == b"before":
+                return sock
+        except OSError:
+            pass
+        sock.close()
+        time.sleep(0.05)
+    raise AssertionError(forward.port)
 '''
 
 
@@ -59,15 +72,7 @@ with client.session("python") as box:
     box.exec(command=ECHO)
     with box.port_forward(7000) as forward:
         data = os.urandom(2_000_000)
-        for _ in range(200):
-            try:
-                sock = socket.create_connection((forward.host, forward.port), 10)
-                sock.sendall(b"?")
-                if sock.recv(1) == b"?":
-                    break
-            except OSError:
-                pass
-            time.sleep(0.05)
+        sock = echoing(forward)
         threading.Thread(target=sock.sendall, args=(data,)).start()
         got = b""
         while len(got) < len(data):
@@ -90,10 +95,7 @@ def test_a_tunnel_survives_the_clients_own_thirty_seconds(published: Published, 
 with client.session("python") as box:
     box.exec(command=ECHO)
     with box.port_forward(7000) as forward:
-        time.sleep(0.5)
-        sock = socket.create_connection((forward.host, forward.port), 60)
-        sock.sendall(b"before")
-        assert sock.recv(10) == b"before"
+        sock = echoing(forward)
         time.sleep(34)
         sock.sendall(b"after")
         assert sock.recv(10) == b"after"
