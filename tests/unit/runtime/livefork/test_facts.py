@@ -41,7 +41,9 @@ def test_what_stands_in_the_way_is_named() -> None:
     start = (
         "import subprocess, threading; threading.Thread(target=threading.Event().wait, daemon=True, name='t').start()"
     )
-    with idle(f"{start}; p = subprocess.Popen(['sleep', '60'])", after="p.kill(); p.wait()") as process:
+    start += "; p = subprocess.Popen(['sleep', '60'])"
+    start += "\nwhile open(f'/proc/{p.pid}/comm').read() != 'sleep\\n': pass"  # its name comes after its descriptors go
+    with idle(start, after="p.kill(); p.wait()") as process:
         names = facts.obstacles(process.pid, facts.status(process.pid), filters=0)
 
         assert any(name.startswith("threads: 1") for name in names)
