@@ -60,7 +60,7 @@ class Node:
         self.draining = False
         self.inflight = 0
         self.isolation = ""
-        self.templates = Templates(backend, limit=policy.max_templates)
+        self.templates = Templates(backend, limit=policy.max_templates, catalog=policy.catalog)
         self.bakes = Bakes(backend, self.templates, home=policy.home, quota_bytes=policy.images_mib << 20)
         self.sessions = Sessions(self.id)
         self.leases = Leases()

@@ -29,6 +29,7 @@ class Policy:
     boltz_slots: int = 0
     images_mib: int = 32_768
     registries: tuple[str, ...] = REGISTRIES
+    catalog: tuple[str, ...] = ()
     egress: EgressSettings = field(default_factory=EgressSettings)
 
     def admission(self) -> Admission:

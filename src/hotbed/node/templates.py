@@ -54,11 +54,19 @@ ANY_NETWORK = TemplateNetwork()
 class Templates:
     """Name to spec to warm template."""
 
-    def __init__(self, backend: Backend, *, limit: int, built_in: Iterable[TemplateSpec] = BUILT_IN) -> None:
+    def __init__(
+        self,
+        backend: Backend,
+        *,
+        limit: int,
+        built_in: Iterable[TemplateSpec] = BUILT_IN,
+        catalog: Iterable[str] = (),
+    ) -> None:
         self._backend = backend
         self._limit = limit
         self._specs = {spec.name: spec for spec in built_in}
         self.built_in = frozenset(self._specs)
+        self._catalog = frozenset(catalog)
         self.catalog = Catalog(backend)
         self._plain: dict[str, TemplateSpec] = {}
         self.widths: dict[str, int] = {}  # how many its users expect to have at once
@@ -93,6 +101,11 @@ class Templates:
         """How many are kept ready, of those that its users expect; 0 while nobody wants any."""
         warmth = self.warmth(name)
         return width if warmth is None else min(width, warmth.kept)
+
+    @property
+    def public(self) -> frozenset[str]:
+        """What every tenant may use: what is built in, and of what the operator made, what is in the catalog."""
+        return self.built_in | (self._catalog & self._specs.keys())
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -183,7 +196,7 @@ class Templates:
     @staticmethod
     def describe(name: str) -> str:
         """What a template is, in a line."""
-        return DESCRIPTIONS.get(name, "your own")
+        return DESCRIPTIONS.get(name, "made here")
 
     def specs(self) -> tuple[TemplateSpec, ...]:
         """What every name stands for."""
@@ -223,7 +236,7 @@ class Templates:
             phase="Failed" if error else "Live" if live else "Pending",
             preload=spec.preload,
             limits=asdict(spec.limits),
-            visibility="public" if name in self.built_in else "private",
+            visibility="public" if name in self.public else "private",
             error=error,
             declared=self.declared(name, self.widths.get(name, 1)),
             warm=warmth.parked,

@@ -84,7 +84,7 @@ def rewritten(node: Node, route: Route, body: Any, caller: Caller) -> Any:
     names = {item.name for item in fields(body)} if body is not None else set()
     if "template" not in names:
         return body
-    template = tenant.template_name(body.template, node.templates.built_in)
+    template = tenant.template_name(body.template, node.templates.public)
     default = asdict(node.templates.spec(template).limits)
     body = replace(body, template=template, limits=tenant.capped(body.limits, default))
     if route is routes.CREATE_POOL:
@@ -96,7 +96,7 @@ def _grading(node: Node, body: Any, tenant: Tenant) -> Any:
     template = body.spec.get("template")
     if not isinstance(template, str):
         return body
-    return replace(body, spec={**body.spec, "template": tenant.template_name(template, node.templates.built_in)})
+    return replace(body, spec={**body.spec, "template": tenant.template_name(template, node.templates.public)})
 
 
 def named_template(node: Node, body: Any, tenant: Tenant) -> Any:

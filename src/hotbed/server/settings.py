@@ -63,6 +63,7 @@ class Settings:
     max_templates: int = 32
     images_mib: int = 32_768
     registries: tuple[str, ...] = REGISTRIES
+    catalog: tuple[str, ...] = ()
     boltz_slots: int = 0
     spares: int = 8
     egress: bool = True
@@ -141,6 +142,7 @@ class Settings:
             boltz_slots=self.boltz_slots,
             images_mib=self.images_mib,
             registries=self.registries,
+            catalog=self.catalog,
             egress=EgressSettings(
                 enabled=self.egress,
                 tenants=self.egress_tenants,

@@ -36,6 +36,6 @@ def own_template(node: Node, call: Call, request: Request) -> Request:
     """The request with the node's name of the template, and limits under the tier's."""
     if call.tenant is None:
         return request
-    template = call.tenant.template_name(request.template, node.templates.built_in)
+    template = call.tenant.template_name(request.template, node.templates.public)
     default = asdict(node.templates.spec(template).limits)
     return replace(request, template=template, limits=call.tenant.capped(request.limits, default))

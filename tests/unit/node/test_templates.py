@@ -155,4 +155,4 @@ def test_each_template_of_the_catalog_is_described() -> None:
     """In a line that says what it is."""
     templates = Templates(FakeBackend(), limit=4)
 
-    assert all(templates.describe(name) != "your own" for name in templates.built_in)
+    assert all(templates.describe(name) != "made here" for name in templates.built_in)

@@ -80,7 +80,7 @@ def find(node: Node, call: Call) -> TemplateRow:
     """The template that a path names. Raises `NotFound`, also for somebody else's."""
     name = call.segment("id")
     if call.tenant is not None:
-        name = call.tenant.template_name(name, node.templates.built_in)
+        name = call.tenant.template_name(name, node.templates.public)
     if name not in node.templates.names and node.bakes.find(name) is None:
         raise NotFound(f"no template {call.segment('id')[:80]!r}")
     return node.bakes.row(name)
@@ -88,7 +88,7 @@ def find(node: Node, call: Call) -> TemplateRow:
 
 def _own(node: Node, call: Call) -> TemplateRow:
     row = find(node, call)
-    if row.name in node.templates.built_in:
+    if row.name in node.templates.public:
         raise Forbidden(f"template {row.name} is of the shared catalog: it is always warm and nobody's to change")
     return row
 

@@ -30,7 +30,7 @@ async def create(node: Node, call: Call) -> TemplateRow:
 
 async def make(node: Node, call: Call, request: CreateTemplate) -> TemplateRow:
     """The same from either wire. What only needs this host's interpreter is warm at once; the rest is baked."""
-    if request.image in node.templates.built_in:
+    if request.image in node.templates.public:
         request = replace(request, image=f"template:{request.image}")
     if not request.is_baked:
         return await node.templates.create(request)
@@ -57,7 +57,7 @@ def _resolved(node: Node, call: Call, request: CreateTemplate) -> CreateTemplate
     if source.kind == "template":
         name = source.place
         if call.tenant is not None:
-            name = call.tenant.template_name(name, node.templates.built_in)
+            name = call.tenant.template_name(name, node.templates.public)
         node.templates.spec(name)
         return replace(request, image=f"template:{name}")
     if source.kind == "registry" and _is_stranger(call) and host_of(source.place) not in node.policy.registries:
@@ -87,7 +87,7 @@ async def get(node: Node, call: Call) -> TemplateRow:
 async def delete(node: Node, call: Call) -> TemplateDeleted:
     """Forget one, or give up its bake. Raises `TemplateInUse` while sandboxes of it live."""
     name = _named(node, call)
-    if name in node.templates.built_in:
+    if name in node.templates.built_in or (call.tenant is not None and name in node.templates.public):
         raise Forbidden(f"template {name} is of the shared catalog: it is nobody's to delete")
     await remove(node, name)
     return TemplateDeleted(id=name)
@@ -105,14 +105,14 @@ def _named(node: Node, call: Call) -> str:
     name = call.segment("name")
     if call.sight is None and name in node.templates.names:
         return name  # an admin may mean anybody's
-    return name if call.tenant is None else call.tenant.template_name(name, node.templates.built_in)
+    return name if call.tenant is None else call.tenant.template_name(name, node.templates.public)
 
 
 async def images(node: Node, call: Call) -> ImageList:
     """What a template can be made from: the catalog, and what is unpacked here, for this machine's own user."""
     found = [
         ImageRow(id=name, name=name, image=f"template:{name}", description=node.templates.describe(name))
-        for name in sorted(node.templates.built_in)
+        for name in sorted(node.templates.public)
     ]
     if not _is_stranger(call):
         found += [

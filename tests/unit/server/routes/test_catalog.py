@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.unit.server.asking import ask
 from tests.unit.server.keyed import doorway
 
 BAKE = {"name": "mine", "image": "python", "pool": {"width": 8}, "ready": {"cmd": "true", "env": {"A": "b"}}}
@@ -150,5 +151,25 @@ def test_a_template_in_use_or_of_somebody_else_stays(tmp_path: Path) -> None:
             assert (await way.raw("acme", "DELETE", "/v1/templates/mine")).json["code"] == "template_in_use"
             for method, verb in (("GET", ""), ("DELETE", ""), ("POST", "/expect"), ("POST", "/release")):
                 assert (await way.raw("bob", method, f"/v1/templates/acme--mine{verb}", {"width": 1})).status == 404
+
+    asyncio.run(scenario())
+
+
+def test_what_the_operator_puts_into_the_catalog_is_everybodys(tmp_path: Path) -> None:
+    """To use and to bake from, and not to delete; what it made besides is its own."""
+
+    async def scenario() -> None:
+        async with doorway(tmp_path, catalog=("shared", "absent")) as way:
+            for name in ("shared", "kept"):
+                made = await ask(way.own, "POST", "/v1/templates", {"name": name, "env": {"A": "b"}})
+                assert (made.status, made.json["visibility"]) == (201, "public" if name == "shared" else "private")
+            rows = (await way.ask("acme", "GET", "/v1/images")).json["images"]
+            assert {"shared", "python"} <= {row["name"] for row in rows} and "kept" not in {row["name"] for row in rows}
+            ran = await way.ask("acme", "POST", "/v1/rollouts", {"template": "shared", "command": "echo $A"})
+            assert ran.json["stdout"] == "b\n"
+            assert (await way.ask("acme", "DELETE", "/v1/templates/shared")).status == 403
+            hidden = await way.ask("acme", "POST", "/v1/rollouts", {"template": "kept", "command": "true"})
+            assert hidden.status == 404
+            assert (await ask(way.own, "DELETE", "/v1/templates/shared")).status == 200
 
     asyncio.run(scenario())
