@@ -8,9 +8,12 @@ from typing import Any
 
 import pytest
 
-from hotbed import connect, rollout_once
-from hotbed.errors import InvalidRequest
+from hotbed import Sandbox, connect, rollout_once
+from hotbed.errors import InvalidRequest, NotSupported
+from hotbed.sdk import calls
 from hotbed.sdk.client import Client
+from hotbed.wire.execs import RolloutRequest
+from tests.e2e.processes import wait_until
 from tests.support.world import SECRET, World, lacking, world
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
@@ -89,3 +92,45 @@ def test_the_host_inside_tls_must_be_the_one_outside(earth: World, client: Clien
 
     assert result.stdout.startswith("HTTP/1.1 403"), (result.stdout, result.stderr)
     assert not earth.diary("http", host="shared.test")
+
+
+def test_a_group_hears_one_world_and_so_does_its_replay(earth: World, client: Client) -> None:
+    """Each request goes out once; what was never asked is refused and named when it runs again."""
+    egress = {"allow": ["good.test"], "record": True}
+    words = ["GET", "https://good.test/once", "GET", "http://good.test/clear", "GET", "https://good.test/once"]
+    seeded: dict[str, Any] = {"seed": "ab" * 32, "determinism": "rng", "labels": {"group_id": "one-world"}}
+    request = RolloutRequest(template="python", code=ASK, args=tuple(words), egress=egress, **seeded)
+
+    first, second = (client.link.send(calls.rollout(request, None)) for _ in range(2))
+    again = client.replay(first.id)
+
+    counts = [answer["count"] for answer in json.loads(first.stdout)]
+    assert counts == [1, 1, 2] and second.stdout == first.stdout
+    assert again.identical, again.differences
+    assert len(earth.diary("http", path="/once")) == 2 and len(earth.diary("http", path="/clear")) == 1
+    assert client.replay_group("one-world").identical
+    assert len(earth.diary("http", path="/once")) == 2
+
+
+MOVED = """
+import time, urllib.request
+try:
+    print(urllib.request.urlopen(f"http://good.test/at-{time.time_ns()}").status)
+except OSError as error:
+    print(error)
+"""
+
+
+def test_what_was_not_recorded_is_refused_and_named(earth: World, client: Client) -> None:
+    """In the ledger, under the run that asked for it."""
+    first = rollout_once("python", code=MOVED, egress={"allow": ["good.test"], "record": True}, client=client)
+    report = client.replay(first.id)
+
+    def named() -> bool:
+        found = client.egress(rollout_id=report.replay_id, verdict="denied").attempts
+        return any(row.reason.startswith("not in the recording: GET http://good.test:80/at-") for row in found)
+
+    assert first.stdout == "200\n" and not report.identical
+    wait_until(named)
+    with pytest.raises(NotSupported, match="only rollouts are recorded"):
+        Sandbox("python", egress={"mode": "open", "record": True}, client=client).start()

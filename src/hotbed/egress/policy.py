@@ -16,7 +16,7 @@ from hotbed.egress.presets import Preset
 from hotbed.errors import InvalidRequest
 
 Mode = Literal["none", "open", "allowlist", "denylist"]
-FIELDS = ("mode", "allow", "deny", "preset", "bytes", "secret_refs")
+FIELDS = ("mode", "allow", "deny", "preset", "bytes", "secret_refs", "record")
 ENTRIES_LIMIT = 4096
 
 
@@ -30,15 +30,20 @@ class Policy:
     presets: tuple[str, ...] = ()
     max_bytes: int | None = None
     secret_refs: tuple[str, ...] = ()
+    record: bool = False
+    recording: str = ""  # where its answers are kept: the node's to say, never a request's
+    sealed: bool = False  # nothing is fetched: what is not in the recording is refused
 
     def reads(self, name: str, port: int) -> bool:
         """Whether what is said inside TLS to this host is held against it, too."""
-        return any(entry.read and entry.names(name) and entry.on(port) for entry in (*self.allow, *self.deny))
+        return self.record or any(
+            entry.read and entry.names(name) and entry.on(port) for entry in (*self.allow, *self.deny)
+        )
 
     @property
     def reads_any(self) -> bool:
         """Whether a sandbox under it has to trust the node's authority."""
-        return bool(self.secret_refs) or any(entry.read for entry in (*self.allow, *self.deny))
+        return self.record or bool(self.secret_refs) or any(entry.read for entry in (*self.allow, *self.deny))
 
     @property
     def denies_names(self) -> bool:
@@ -58,6 +63,7 @@ class Policy:
             "deny": [entry.to_wire() for entry in self.deny],
             "bytes": self.max_bytes,
             "secret_refs": list(self.secret_refs),
+            "record": self.record,
         }
 
 
@@ -79,6 +85,7 @@ def parse(given: object, presets: Mapping[str, Preset] | None = None) -> Policy:
         presets=named,
         max_bytes=_bytes(body.get("bytes")),
         secret_refs=_secret_refs(body.get("secret_refs")),
+        record=_flag(body, "record"),
     )
     return _checked(policy, body)
 
@@ -134,7 +141,7 @@ def _mode(body: Mapping[str, Any], allow: Sequence[Entry], deny: Sequence[Entry]
         return "denylist"
     if body.get("secret_refs"):
         return "allowlist"  # of the hosts they are for
-    if body.get("bytes"):
+    if body.get("bytes") or body.get("record"):
         return "open"
     raise InvalidRequest("egress is empty", hint='say {"mode": "none"}, {"mode": "open"}, or what to allow or deny')
 
@@ -145,8 +152,8 @@ def _checked(policy: Policy, body: Mapping[str, Any]) -> Policy:
         raise InvalidRequest(f"egress: mode {policy.mode!r} takes no list", hint="leave mode out, or say allowlist")
     if policy.mode == "denylist" and body.get("allow"):
         raise InvalidRequest("egress: mode 'denylist' takes no allow list", hint="leave mode out: only that is allowed")
-    if policy.mode == "none" and policy.secret_refs:
-        raise InvalidRequest("egress: mode 'none' has nobody to send a secret to")
+    if policy.mode == "none" and (policy.secret_refs or policy.record):
+        raise InvalidRequest("egress: mode 'none' has nothing to record and nobody to send a secret to")
     if any(entry.max_bytes for entry in policy.deny) or any(entry.addresses for entry in policy.deny):
         raise InvalidRequest("egress: bytes and addresses are for entries of allow, not of deny")
     return policy
@@ -164,6 +171,13 @@ def _secret_refs(given: object) -> tuple[str, ...]:
     if not isinstance(given, (list, tuple)) or not all(isinstance(name, str) for name in given):
         raise InvalidRequest("egress: secret_refs is a list of names of secrets that the node holds")
     return tuple(dict.fromkeys(given))
+
+
+def _flag(body: Mapping[str, Any], name: str) -> bool:
+    given = body.get(name)
+    if given is not None and type(given) is not bool:
+        raise InvalidRequest(f"egress: {name} is true or false, not {given!r}")
+    return bool(given)
 
 
 def with_deny(policy: Policy, more: Sequence[Entry]) -> Policy:

@@ -22,6 +22,7 @@ from hotbed.errors import InvalidRequest, NotSupported
 from hotbed.node.authority import Authority
 from hotbed.node.leases import Lease, tenant_id
 from hotbed.node.ledger.entry import Entry
+from hotbed.node.recordings import Recorded, Recordings
 from hotbed.node.secrets import Secrets
 from hotbed.node.templates import Templates
 from hotbed.runtime.base import Box, BoxRequest, Template
@@ -37,6 +38,7 @@ class EgressSettings:
     tenants: tuple[str, ...] = ()
     presets: Path | None = None
     secrets: Path | None = None
+    recordings: Path | None = None
 
 
 @dataclass(slots=True, kw_only=True)
@@ -65,14 +67,16 @@ class Egress:
         self._outlets: Outlets | None = outlets if isinstance(outlets, Outlets) else None
         self._secrets = Secrets(settings.secrets)
         self._authority: Authority | None = None
+        self.recordings = Recordings(settings.recordings or Path("/nonexistent"))
         if self._outlets is not None:
             self._outlets.secrets = lambda policy: [item.to_wire() for item in self._secrets.named(policy.secret_refs)]
+            self._outlets.shelf.read, self._outlets.shelf.keep = self.recordings.read, self.recordings.keep
             self._outlets.bundle = lambda: self.authority().bundle_pem()
             self._outlets.sign = lambda name: self.authority().chain_pem(name)
             self._outlets.watched = [entry.to_wire() for entry in self.presets[presets.LEAKAGE].deny]
             self._outlets.on_rows = self._on_rows
 
-    def policy(self, given: object, template: str, lease: Lease | None) -> Policy | None:
+    def policy(self, given: object, template: str, lease: Lease | None, *, rollout: bool = False) -> Policy | None:
         """The policy of a new sandbox; None for no network. Raises `InvalidRequest` for one that cannot be had."""
         default = self._templates.network(template)
         if given is None and default.egress is None:
@@ -85,6 +89,8 @@ class Egress:
             )
         if policy.mode == "none":
             return None
+        if policy.record and not rollout:
+            raise _not_recorded()
         self._check_possible()
         return policy
 
@@ -108,6 +114,12 @@ class Egress:
         if self._authority is None:
             self._authority = Authority()
         return self._authority
+
+    def recorded(self, policy: Policy | None, of: Recorded, *, sealed: bool) -> Policy | None:
+        """A rollout's policy with the recording that it writes, or, `sealed`, is answered from."""
+        if policy is None or not policy.record:
+            return policy
+        return replace(policy, recording=self.recordings.name(of), sealed=sealed)
 
     def _check_listable(self, network: Network | None, text: str) -> None:
         if network is None or not reaches_special(network):
@@ -163,6 +175,8 @@ class Egress:
             box.outlet = await self._outlets.open(box.id, home, policy)  # type: ignore[attr-defined]  # has a home
             return policy
         policy = self.read(given, lease)
+        if policy.record:
+            raise _not_recorded()
         if self._outlets is not None:
             await self._outlets.equip(box, policy)  # type: ignore[arg-type]  # has an outlet
         await outlet.change(policy)
@@ -174,6 +188,10 @@ class Egress:
             self._note(entry_of(subject, rows))
         if over:
             self._subjects.pop(box_id, None)
+
+
+def _not_recorded() -> NotSupported:
+    return NotSupported("egress: only rollouts are recorded", hint="leave record out, or use rollout_once")
 
 
 def outlet_of(box: Box) -> Outlet | None:

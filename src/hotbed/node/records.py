@@ -22,7 +22,7 @@ _encode = msgspec.json.Encoder().encode
 
 def of_rollout(request: RolloutRequest, answer: ExecResponse, *, at: float) -> Entry:
     """A one-shot rollout."""
-    return _of_answer(request, answer, kind="rollout", at=at, group_id=_group(request), label=request.label or "")
+    return _of_answer(request, answer, kind="rollout", at=at, group_id=group_of(request), label=request.label or "")
 
 
 def of_exec(
@@ -140,5 +140,5 @@ def _of_answer(request: ExecRequest, answer: ExecResponse, **known: Any) -> Entr
     )
 
 
-def _group(request: RolloutRequest) -> str:
+def group_of(request: RolloutRequest) -> str:
     return request.labels.get("group_id", "")

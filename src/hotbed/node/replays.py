@@ -26,6 +26,7 @@ from hotbed.node.leases import Lease, tenant_id
 from hotbed.node.ledger.ledger import Ledger
 from hotbed.node.ledger.store import Store
 from hotbed.node.node import Node
+from hotbed.node.recordings import Recorded as Heard
 from hotbed.node.rollouts import run_rollout
 from hotbed.runtime.base import Template
 from hotbed.wire.execs import ExecRequest, ExecResponse, RolloutRequest
@@ -134,7 +135,8 @@ async def same_template(node: Node, row: dict[str, Any]) -> Template:
 async def _run_again(node: Node, event: Recorded, lease: Lease | None) -> ExecResponse:
     request = msgspec.json.decode(event.request, type=RolloutRequest)
     pinned = {"seed": event.row["seed"], "determinism": event.row["determinism"]}
-    return await run_rollout(node, replace(request, stream=False, **pinned), lease)
+    first = Heard(id=event.row["id"], tenant=event.row["tenant"], group=event.row["group_id"])
+    return await run_rollout(node, replace(request, stream=False, **pinned), lease, again=first)
 
 
 async def _grade_again(node: Node, event: Recorded, template: Template, lease: Lease | None) -> ReplayReport:

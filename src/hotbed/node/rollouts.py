@@ -8,27 +8,34 @@ from __future__ import annotations
 import secrets
 import time
 
+from hotbed.egress.policy import Policy
 from hotbed.node import plans, records, seeding
-from hotbed.node.leases import Lease
+from hotbed.node.leases import Lease, tenant_id
 from hotbed.node.node import Node
+from hotbed.node.recordings import Recorded
 from hotbed.runtime.base import OnOutput
 from hotbed.wire.execs import ExecResponse, RolloutRequest
 
 
 async def run_rollout(
-    node: Node, request: RolloutRequest, lease: Lease | None, on_output: OnOutput | None = None
+    node: Node,
+    request: RolloutRequest,
+    lease: Lease | None,
+    on_output: OnOutput | None = None,
+    *,
+    again: Recorded | None = None,
 ) -> ExecResponse:
-    """Run one thing in a sandbox of its own."""
+    """Run one thing in a sandbox of its own; `again` is the rollout that this repeats."""
     begun = time.perf_counter()
     node.check_open()
     plans.check_isolation(node.isolation, request.min_isolation)
     request = seeding.completed(request)
     seed = plans.seed_of(request)
-    egress = node.egress.policy(request.egress, request.template, lease)
+    name = f"rollout_{secrets.token_hex(8)}"
+    egress = _policy(node, request, lease, name, again)
     box_plan = plans.box_plan(node.templates.spec(request.template), request, egress)
     exec_plan = plans.exec_plan(request, last=True)
     template = await node.templates.plain(request.template)
-    name = f"rollout_{secrets.token_hex(8)}"
     with node.working(), node.waits.begin(lease) as wait:
         held = await node.fork(template, box_plan, lease, wait=wait)
         node.egress.name(held.box, rollout_id=name)
@@ -47,3 +54,11 @@ async def run_rollout(
     )
     node.note(records.of_rollout(request, answer, at=time.time()), lease)
     return answer
+
+
+def _policy(
+    node: Node, request: RolloutRequest, lease: Lease | None, name: str, again: Recorded | None
+) -> Policy | None:
+    egress = node.egress.policy(request.egress, request.template, lease, rollout=True)
+    recorded = again or Recorded(id=name, tenant=tenant_id(lease), group=records.group_of(request))
+    return node.egress.recorded(egress, recorded, sealed=again is not None)

@@ -148,6 +148,7 @@ class Settings:
                 tenants=self.egress_tenants,
                 presets=Path(self.home) / "egress-presets",
                 secrets=Path(self.home) / "egress-secrets.json",
+                recordings=Path(self.home) / "egress-recordings",
             ),
         )
 

@@ -6,8 +6,8 @@ those of the unprivileged id that sandboxes have. It ends with the node's channe
 
 Node to broker, as frames: `watch` (names that give answers away), `open` with a sandbox's id, its policy and a channel
 over which its template sends the doors (`parked`: they are not heard before a `policy`); `doors` with another such
-channel; `policy`; `report`; `close`; `signed`. Broker to node:
-`opened` or `broken`, `report`, `decisions`, `closed`, `sign` (a host's certificate is needed).
+channel; `policy`; `report`; `close`; `signed`; `recording`, `recorded` and `forget` (answers that were kept). Broker to
+node: `opened` or `broken`, `report`, `decisions`, `closed`, `sign` (a certificate is needed), `keep` (an answer).
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from hotbed.guest import frames, kernel
 from hotbed.guest.frames import Header
 from hotbed.runtime.egress import doors, lookups, tls
 from hotbed.runtime.egress.certificates import Certificates
+from hotbed.runtime.egress.recordings import Recording, unpack
 from hotbed.runtime.egress.relay import Pipes
 from hotbed.runtime.egress.resolving import Resolver
 from hotbed.runtime.egress.ward import Ward
@@ -53,6 +54,7 @@ class Broker:
         self._loop = asyncio.get_running_loop()
         self._wards: dict[int, Ward] = {}
         self._resolver = Resolver()
+        self._recordings: dict[str, Recording] = {}
         self._certificates = Certificates(lambda name: self._link.post({"op": "sign", "name": name}))
         self._pipes = Pipes()
         self._watched: tuple[Entry, ...] = ()
@@ -63,8 +65,28 @@ class Broker:
         self._timer = self._loop.call_later(_TELL_EVERY_S, self._tell_all)
 
     def _on_frame(self, header: Header, body: bytes, fds: list[int]) -> None:
-        op, number = header["op"], header.get("id", 0)
-        ward = self._wards.get(number)
+        if "id" in header:
+            self._on_ward(header, header["id"], fds)
+        else:
+            self._on_news(header, body)
+        close_all(fds)
+
+    def _on_news(self, header: Header, body: bytes) -> None:
+        """What is about no sandbox of its own."""
+        op = header["op"]
+        if op == "signed":
+            self._certificates.tell(header["name"], body)
+        elif op == "watch":
+            self._watched = tuple(entry_of(item, "watch") for item in header["entries"])
+        elif op == "recording":
+            self._recordings[header["name"]] = Recording(partial(self._keep, header["name"]))
+        elif op == "recorded":
+            self._recordings[header["name"]].add(header["key"], unpack(body))
+        elif op == "forget":
+            self._recordings.pop(header["name"], None)
+
+    def _on_ward(self, header: Header, number: int, fds: list[int]) -> None:
+        op, ward = header["op"], self._wards.get(number)
         if op == "open":
             ward = self._begin(number, header)
         if op in ("open", "doors") and ward is not None and fds:
@@ -74,13 +96,8 @@ class Broker:
             self._link.post({"op": "changed", "id": number, "ask": header["ask"]})
         elif op == "report":
             self._report(number, ward, header["ask"])
-        elif op == "signed":
-            self._certificates.tell(header["name"], body)
         elif op == "close":
             self._close(number)
-        elif op == "watch":
-            self._watched = tuple(entry_of(item, "watch") for item in header["entries"])
-        close_all(fds)
 
     def _begin(self, number: int, header: Header) -> Ward:
         """A sandbox's ward. Asked for again, it is the same: one that was replaced would keep its doors and policy."""
@@ -96,8 +113,12 @@ class Broker:
         return ward
 
     def _change(self, ward: Ward, header: Header) -> None:
+        ward.recording, ward.sealed = self._recordings.get(header.get("recording", "")), header.get("sealed", False)
         ward.secrets = tuple(secret_of("secret", item) for item in header.get("secrets", ()))
         ward.change(parse(header["policy"], {}))
+
+    def _keep(self, name: str, key: str, reply: bytes) -> None:
+        self._link.post({"op": "keep", "name": name, "key": key}, reply)
 
     def _await_doors(self, number: int, ward: Ward, channel: socket.socket) -> None:
         channel.setblocking(False)

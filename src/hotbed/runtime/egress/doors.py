@@ -78,10 +78,14 @@ async def converse(ward: Ward, inner: socket.socket, target: Target, kind: str) 
         await Web(ward, inner).serve(target)
         return
     said = sniffing.server_name(head) if speech == "tls" else ""
+    if speech == "tls" and ward.recording is not None:
+        said = said or target.name
     if said and ward.reads(said, target.port):
         await _read_inside(ward, inner, target, said)
         return
-    if said is None:
+    if ward.recording is not None:
+        way = Way(verdict=Verdict(allowed=False, reason="what is not HTTP cannot be recorded"))
+    elif said is None:
         way = Way(verdict=Verdict(allowed=False, reason="a TLS hello that cannot be read"))
     else:
         way = settle(ward.policy, target, speech, said)

@@ -149,6 +149,10 @@ class Flow:
         self._limit = verdict.entry.max_bytes or 0 if verdict.entry is not None else 0
         self.ward.tally.count(allowed=True)
 
+    def is_told(self) -> bool:
+        """Whether it was let go."""
+        return self._verdict is not None
+
     def recheck(self, policy: Policy) -> None:
         """End it if a new policy would not have let it go."""
         if self._target is None or self._verdict is None:

@@ -91,7 +91,8 @@ async def answer(ward: Ward, query: dns.Query) -> bytes:
         return dns.answer(query, dns.NO_ERROR)  # there is such a name, and nothing of this kind to say of it
     try:
         async with ward.lookups:
-            await ward.resolver.addresses(name)
+            if not ward.sealed:  # else nobody is asked, and what was not recorded is refused when it is requested
+                await ward.resolver.addresses(name)
     except Unresolved as error:
         _tell(ward, name, Verdict(allowed=False, reason=str(error)))
         return dns.answer(query, dns.NO_SUCH_NAME if error.final else dns.SERVER_FAILED)

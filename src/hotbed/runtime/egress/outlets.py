@@ -20,6 +20,7 @@ from hotbed.egress.policy import NONE, Policy
 from hotbed.errors import InvalidRequest, SandboxFailed
 from hotbed.guest.frames import Header
 from hotbed.runtime.egress.outlet import Attached, Home, Outlet, ports_of
+from hotbed.runtime.egress.shelf import Shelf
 from hotbed.runtime.egress.trust import trust
 from hotbed.runtime.link import Link, close_all
 
@@ -47,6 +48,7 @@ class Outlets:
         self._reviving: asyncio.Task[None] | None = None
         self.watched: Sequence[Any] = ()
         self.secrets: Callable[[Policy], Sequence[Mapping[str, Any]]] = lambda _: ()  # whose names the policy says
+        self.shelf = Shelf()
         self.bundle: Callable[[], bytes] = bytes  # what sandboxes are to trust
         self.sign: Callable[[str], bytes] = lambda _: b""  # for a host: a key and its certificate
         self.on_rows: OnRows | None = None
@@ -83,7 +85,7 @@ class Outlets:
             await self.change(outlet, policy)
             return
         outlet.policy, outlet.ahead = policy, None
-        link.post({"op": "policy", "id": outlet.box_id, **self._said(policy), "ask": 0})
+        link.post({"op": "policy", "id": outlet.box_id, **self._said(link, outlet, policy), "ask": 0})
 
     async def open(self, box_id: int, home: Home, policy: Policy, ahead: tuple[int, ...] | None = None) -> Outlet:
         """Wire a sandbox; returns when its doors are open. Raises `SandboxFailed`."""
@@ -110,7 +112,8 @@ class Outlets:
             except (SandboxFailed, InvalidRequest):  # the latter: a secret that is no longer held
                 outlet.policy = before
                 if outlet.link is not None and outlet.link.is_open():
-                    outlet.link.post({"op": "policy", "id": outlet.box_id, **self._said(before), "ask": 0})
+                    said = self._said(outlet.link, outlet, before)
+                    outlet.link.post({"op": "policy", "id": outlet.box_id, **said, "ask": 0})
                 raise
 
     async def _hold_to_policy(self, outlet: Outlet) -> None:
@@ -123,13 +126,15 @@ class Outlets:
             await self._wire(link, outlet, "open", outlet.ahead or ports_of(outlet.policy))
             outlet.link = link
             return
-        await self._ask(link, {"op": "policy", "id": outlet.box_id, **self._said(outlet.policy)})
+        await self._ask(link, {"op": "policy", "id": outlet.box_id, **self._said(link, outlet, outlet.policy)})
         missing = [port for port in ports_of(outlet.policy) if port not in outlet.ports]
         if missing:
             await self._wire(link, outlet, "doors", missing)
 
-    def _said(self, policy: Policy) -> Header:
-        return {"policy": policy.to_wire(), "secrets": [dict(secret) for secret in self.secrets(policy)]}
+    def _said(self, link: Link, outlet: Outlet, policy: Policy) -> Header:
+        self.shelf.lend(link, outlet.box_id, policy.recording)
+        secrets = [dict(secret) for secret in self.secrets(policy)]
+        return {"policy": policy.to_wire(), "secrets": secrets, "recording": policy.recording, "sealed": policy.sealed}
 
     async def tally(self, outlet: Outlet) -> dict[str, Any]:
         """What a sandbox tried since it was last asked for; one that has ended is asked for the last time."""
@@ -151,6 +156,7 @@ class Outlets:
         link = self._link
         if link is not None and link.is_open():
             link.post({"op": "close", "id": outlet.box_id})
+            self.shelf.take_back(link, outlet.box_id)
             if outlet.link is link:
                 self._leaving[outlet.box_id] = outlet
                 return
@@ -181,7 +187,7 @@ class Outlets:
     async def _wire(self, link: Link, outlet: Outlet, op: str, ports: Sequence[int]) -> None:
         header: Header = {"op": op, "id": outlet.box_id}
         if op == "open":
-            header = {**header, **self._said(outlet.policy), "parked": outlet.ahead is not None}
+            header = {**header, **self._said(link, outlet, outlet.policy), "parked": outlet.ahead is not None}
 
         def say() -> None:
             ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -226,12 +232,8 @@ class Outlets:
     def _on_frame(self, header: Header, body: bytes, fds: list[int]) -> None:
         close_all(fds)
         op = header["op"]
-        if op == "decisions":
-            self._tell(header["id"], header["rows"], over=False)
-            return
-        if op == "sign":
-            if self._link is not None:
-                self._link.post({"op": "signed", "name": header["name"]}, self.sign(header["name"]))
+        if op in ("keep", "sign", "decisions"):
+            self._serve(header, body)
             return
         if op == "closed":
             left = self._leaving.pop(header["id"], None)
@@ -247,7 +249,16 @@ class Outlets:
         else:
             answer.set_result(header)
 
+    def _serve(self, header: Header, body: bytes) -> None:
+        if header["op"] == "decisions":
+            self._tell(header["id"], header["rows"], over=False)
+        elif header["op"] == "keep":
+            self.shelf.keep(header["name"], header["key"], body)
+        elif self._link is not None:
+            self._link.post({"op": "signed", "name": header["name"]}, self.sign(header["name"]))
+
     def _on_lost(self, reason: str) -> None:
+        self.shelf.lose()
         for answer in self._waiting.values():
             if not answer.done():
                 answer.set_exception(SandboxFailed(f"the egress broker is gone: {reason}"))

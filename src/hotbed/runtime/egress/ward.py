@@ -18,6 +18,7 @@ from hotbed.runtime.egress import sockets
 from hotbed.runtime.egress.certificates import Certificates
 from hotbed.runtime.egress.flow import Flow
 from hotbed.runtime.egress.names import Names
+from hotbed.runtime.egress.recordings import Recording, Turns
 from hotbed.runtime.egress.relay import Pipes
 from hotbed.runtime.egress.resolving import Resolver
 from hotbed.runtime.egress.tally import Tally
@@ -41,6 +42,9 @@ class Ward:
         self.names = Names()
         self.certificates: Certificates | None = None
         self.secrets: tuple[Secret, ...] = ()
+        self.recording: Recording | None = None
+        self.sealed = False
+        self.turns = Turns()
         self.flows: set[Flow] = set()
         self.lookups = asyncio.Semaphore(LOOKUPS_LIMIT)
         self._watched = watched

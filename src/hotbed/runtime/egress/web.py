@@ -11,7 +11,7 @@ import asyncio
 import socket
 import time
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -23,6 +23,7 @@ from hotbed.runtime.egress import sockets, tls
 from hotbed.runtime.egress.flow import Flow
 from hotbed.runtime.egress.masking import Mask
 from hotbed.runtime.egress.relay import relay
+from hotbed.runtime.egress.replies import answer
 from hotbed.runtime.egress.targets import Refused, target_from
 
 if TYPE_CHECKING:
@@ -49,10 +50,10 @@ class Web:
     """The server's side of one connection of a sandbox; `sni` is the name that it said, if it is inside TLS."""
 
     def __init__(self, ward: Ward, inner: socket.socket, sni: str = "") -> None:
-        self._ward = ward
+        self.ward = ward
         self._inner = inner
-        self._sni = sni
-        self._mask = Mask(())
+        self.sni = sni
+        self.mask = Mask(())
         self._talk = h11.Connection(h11.SERVER, max_incomplete_event_size=HEAD_LIMIT)
 
     async def serve(self, dialled: Target | None) -> None:
@@ -62,14 +63,14 @@ class Web:
                 request = await self._request()
                 if request is None:
                     return
-                with Flow(self._ward, self._inner, "https" if self._sni else "http") as flow:
+                with Flow(self.ward, self._inner, "https" if self.sni else "http") as flow:
                     if not await self._one(flow, request, dialled):
                         return
                 if self._talk.our_state is not h11.DONE or self._talk.their_state is not h11.DONE:
                     return
                 self._talk.start_next_cycle()
         except h11.ProtocolError as error:
-            await self._say(400, f"not HTTP as it should be: {error}")
+            await self.say(400, f"not HTTP as it should be: {error}")
 
     async def _request(self) -> h11.Request | None:
         """The next request; None when there is none in time, which is a proper end between two."""
@@ -85,38 +86,52 @@ class Web:
         """One request; whether another may follow."""
         flow.method = request.method.decode("ascii", "replace")
         try:
-            target, said, path = asked_for(request, dialled, scheme="https" if self._sni else "http")
+            target, said, path = asked_for(request, dialled, scheme="https" if self.sni else "http")
         except Refused as error:
-            await self._say(400, str(error))
+            await self.say(400, str(error))
             return False
-        way = settle(self._ward.policy, target, "http", said)
-        if self._sni and said != self._sni:
+        way = settle(self.ward.policy, target, "http", said)
+        if self.sni and said != self.sni:
             way = Way(
-                verdict=Verdict(allowed=False, reason=f"its TLS is for {self._sni}, and inside it says {said[:100]}")
+                verdict=Verdict(allowed=False, reason=f"its TLS is for {self.sni}, and inside it says {said[:100]}")
             )
-        way = replace(way, verdict=judge_method(self._ward.policy, way.verdict, way.name, target.port, flow.method))
+        way = replace(way, verdict=judge_method(self.ward.policy, way.verdict, way.name, target.port, flow.method))
         async with AsyncExitStack() as open_outside:
             try:
-                outer = open_outside.enter_context(await flow.dial(target, way))
-                if self._sni:
-                    outer = await open_outside.enter_async_context(tls.plain(outer, tls.outside(), self._sni))
+                if self.ward.recording is not None and way.verdict.allowed:
+                    return await answer(self, flow, request, target, way, path)
+                outer = await open_outside.enter_async_context(self.outside(flow, target, way))
             except Refused as error:
-                await self._say(403, f"refused by this sandbox's egress policy: {error}")
+                await self.say(403, f"refused by this sandbox's egress policy: {error}")
                 return False
             except OSError as error:
                 flow.failure = flow.failure or str(error)
-                await self._say(502, f"the other side cannot be reached: {error}")
+                await self.say(502, f"the other side cannot be reached: {error}")
                 return False
-            added = self._ward.added(self._sni, target.port) if self._sni else []
-            self._mask = Mask(value for _, value in added)
-            return await self._exchange(flow, with_headers(request, added), path, outer)
+            return await self._exchange(flow, self.with_added(request, target), path, outer)
+
+    @asynccontextmanager
+    async def outside(self, flow: Flow, target: Target, way: Way) -> AsyncIterator[socket.socket]:
+        """A connection to where a request is to go, in the clear. Raises `Refused` and `OSError`."""
+        with await flow.dial(target, way) as outer:
+            if not self.sni:
+                yield outer
+                return
+            async with tls.plain(outer, tls.outside(), self.sni) as clear:
+                yield clear
+
+    def with_added(self, request: h11.Request, target: Target) -> h11.Request:
+        """A request with what the node adds to it, which the answer is then kept free of."""
+        added = self.ward.added(self.sni, target.port) if self.sni else []
+        self.mask = Mask(value for _, value in added)
+        return with_headers(request, added)
 
     async def _exchange(self, flow: Flow, request: h11.Request, path: bytes, outer: socket.socket) -> bool:
         theirs = h11.Connection(h11.CLIENT, max_incomplete_event_size=HEAD_LIMIT)
         upgrade = any(name == b"upgrade" for name, _ in request.headers)
         await self._send_on(flow, theirs, sent_on(request, path, upgrade=upgrade), outer)
         while True:
-            event = await _event(theirs, outer, BODY_S)
+            event = await next_event(theirs, outer, BODY_S)
             if isinstance(event, h11.InformationalResponse) and event.status_code == 101 and upgrade:
                 return await self._switch(flow, event, theirs, outer)
             if event in (h11.PAUSED, h11.NEED_DATA) or isinstance(event, h11.ConnectionClosed):
@@ -128,30 +143,40 @@ class Web:
 
     async def _send_on(self, flow: Flow, theirs: h11.Connection, request: h11.Request, outer: socket.socket) -> None:
         await self._write(outer, theirs.send(request), flow.count_up)
+        await self.ask_for_body()
+        async for event in self.body():
+            await self._write(outer, theirs.send(event), flow.count_up)
+
+    async def ask_for_body(self) -> None:
+        """Let a program that waits for a word send the rest."""
         if self._talk.they_are_waiting_for_100_continue:
             await self._reply(h11.InformationalResponse(status_code=100, headers=[]))
-        async for event in self._body():
-            await self._write(outer, theirs.send(event), flow.count_up)
+
+    async def hand_in(self, flow: Flow, *events: Any) -> None:
+        """Send an answer to the sandbox."""
+        for event in events:
+            await self._write(self._inner, self._talk.send(event), flow.count_down)
 
     def _handed_in(self, event: Any) -> list[Any]:
         """An event of an answer as the sandbox gets it: without what was added to its request."""
         if isinstance(event, (h11.Response, h11.InformationalResponse)):
-            return [_received(event, self._mask)]
-        if not self._mask:
+            return [_received(event, self.mask)]
+        if not self.mask:
             return [event]
         if isinstance(event, h11.Data):
-            return [h11.Data(data=self._mask.feed(bytes(event.data)))]
-        return [h11.Data(data=self._mask.rest()), event] if isinstance(event, h11.EndOfMessage) else [event]
+            return [h11.Data(data=self.mask.feed(bytes(event.data)))]
+        return [h11.Data(data=self.mask.rest()), event] if isinstance(event, h11.EndOfMessage) else [event]
 
     async def _switch(self, flow: Flow, event: Any, theirs: h11.Connection, outer: socket.socket) -> bool:
         """Both sides have agreed to speak something else."""
         await self._write(self._inner, self._talk.send(event), flow.count_down)
         for connection, sink, count in ((theirs, self._inner, flow.count_down), (self._talk, outer, flow.count_up)):
             await self._write(sink, connection.trailing_data[0], count)
-        await relay(self._inner, outer, self._ward.pipes, up=flow.count_up, down=flow.count_down)
+        await relay(self._inner, outer, self.ward.pipes, up=flow.count_up, down=flow.count_down)
         return False
 
-    async def _body(self) -> AsyncIterator[Any]:
+    async def body(self) -> AsyncIterator[Any]:
+        """What a request brings after its head, to its end. Raises `Refused` when it is broken off."""
         while True:
             event = await self._next(BODY_S)
             if isinstance(event, (h11.Data, h11.EndOfMessage)):
@@ -162,9 +187,9 @@ class Web:
                 raise Refused("a request that was broken off")
 
     async def _next(self, patience_s: float) -> Any:
-        return await _event(self._talk, self._inner, patience_s)
+        return await next_event(self._talk, self._inner, patience_s)
 
-    async def _say(self, status: int, text: str) -> None:
+    async def say(self, status: int, text: str) -> None:
         """An answer of our own, and no more after it."""
         if self._talk.our_state not in (h11.IDLE, h11.SEND_RESPONSE):
             return
@@ -184,7 +209,7 @@ class Web:
             await sockets.send(sink, data, BODY_S)
 
 
-async def _event(connection: h11.Connection, sock: socket.socket, patience_s: float) -> Any:
+async def next_event(connection: h11.Connection, sock: socket.socket, patience_s: float) -> Any:
     """The next event of a connection. All the waits for it together are within the patience."""
     deadline = time.monotonic() + patience_s
     while True:
