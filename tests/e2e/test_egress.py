@@ -154,6 +154,23 @@ def test_a_policy_changes_while_a_connection_lives(earth: World, client: Client)
         assert json.loads(got.stdout) == ["other.test", BAD]
 
 
+def test_forks_have_the_policy_that_their_parent_has_by_then(earth: World, client: Client) -> None:
+    """And one of their own from then on."""
+    with Sandbox("python", egress="open", client=client) as parent:
+        parent.upload_bytes("/work/ca.pem", earth.certificate)
+        parent.update_egress({"allow": [GOOD]})
+        children = parent.fork(2)
+        children[1].update_egress({"allow": ["other.test"]})
+        try:
+            words = ["http://good.test/", "http://other.test/"]
+            got = [json.loads(child.exec(code=FETCH, args=words).stdout) for child in children]
+        finally:
+            for child in children:
+                child.close()
+
+    assert got == [[GOOD, BAD], [BAD, "other.test"]]
+
+
 def test_a_sandbox_gets_a_network_while_it_lives(earth: World, client: Client) -> None:
     """And loses it again."""
     with Sandbox("python", client=client) as sandbox:
