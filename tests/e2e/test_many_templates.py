@@ -10,7 +10,7 @@ import pytest
 from hotbed.runtime.backends.fork import ForkBackend, ForkSettings
 from hotbed.runtime.base import BoxRequest, ExecRequest, TemplateSpec
 
-TEMPLATES, CAP_MIB, EACH_MIB = 200, 1024, 48
+TEMPLATES, CAP_MIB, EACH_MIB = 24, 384, 48
 
 
 class Capped:
@@ -41,8 +41,8 @@ async def answer(backend: ForkBackend, number: int) -> bytes:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(290)
-def test_200_templates_share_a_gib() -> None:
+@pytest.mark.timeout(180)
+def test_more_templates_than_a_cap_holds_all_answer() -> None:
     """Each is there when it is asked for, also the first again after the last, and no more live than the cap holds."""
 
     async def scenario(backend: ForkBackend) -> None:
@@ -55,7 +55,7 @@ def test_200_templates_share_a_gib() -> None:
             backend.lot.look()
             stats = backend.stats()
             most = max(most, stats["templates"])
-        assert 10 <= most <= CAP_MIB // EACH_MIB
+        assert 4 <= most <= CAP_MIB // EACH_MIB
         assert stats["spares"] * 8 <= CAP_MIB // 4
         assert stats["boxes"] <= stats["spares"] + 1
 
