@@ -33,6 +33,7 @@ def rollout_request(
     limits: Mapping[str, float] | None,
     min_isolation: Level | None,
     egress: EgressPolicy | None = None,
+    group_id: str = "",
     **given: Any,
 ) -> RolloutRequest:
     """The wire form of one rollout."""
@@ -42,6 +43,7 @@ def rollout_request(
         limits=limits,
         min_isolation=min_isolation,
         egress=egress_object(egress),
+        labels={"group_id": group_id} if group_id else {},
         **_run_fields(**given),
     )
 

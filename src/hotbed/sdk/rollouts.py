@@ -31,6 +31,7 @@ def rollout_once(
     limits: Mapping[str, float] | None = None,
     min_isolation: Level | None = None,
     egress: EgressPolicy | None = None,
+    group_id: str = "",
     output_bytes: int | None = None,
     keep_going: bool = False,
     on_output: OnOutput | None = None,
@@ -44,7 +45,9 @@ def rollout_once(
     characters, an int or 32 bytes; the one used is on the result. `clock` is for determinism `full`: `epoch_ns`, where
     it begins, and `step_ns`, what each reading adds. `on_output(stream, data)` is called with each piece of output
     as it comes; stream is 1 or 2. `egress` is what it may reach on the network: nothing, unless its template
-    or this says otherwise. A program that fails is a `Result`; an exception means that we failed.
+    or this says otherwise. Rollouts of one `group_id` are siblings in the ledger, are replayed together by
+    `client.replay_group`, and share what is recorded of the network. A program that fails is a `Result`; an exception
+    means that we failed.
     """
     request = rollout_request(
         template,
@@ -63,6 +66,7 @@ def rollout_once(
         limits=limits,
         min_isolation=min_isolation,
         egress=egress,
+        group_id=group_id,
         output_bytes=output_bytes,
         keep_going=keep_going,
         stream=on_output is not None,
@@ -88,6 +92,7 @@ async def arollout_once(
     limits: Mapping[str, float] | None = None,
     min_isolation: Level | None = None,
     egress: EgressPolicy | None = None,
+    group_id: str = "",
     output_bytes: int | None = None,
     keep_going: bool = False,
     on_output: OnOutput | None = None,
@@ -111,6 +116,7 @@ async def arollout_once(
         limits=limits,
         min_isolation=min_isolation,
         egress=egress,
+        group_id=group_id,
         output_bytes=output_bytes,
         keep_going=keep_going,
         stream=on_output is not None,

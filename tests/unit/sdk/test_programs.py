@@ -18,6 +18,15 @@ def request(**given: Any) -> ExecRequest:
     return exec_request(**{**empty, "args": (), "timeout_seconds": 60.0, **given})
 
 
+def test_siblings_are_told_by_a_label() -> None:
+    """The one that the ledger and recordings know groups by; without a group there is none."""
+    empty: dict[str, Any] = dict.fromkeys(("command", "commands", "files", "stdin", "env", "cwd", "seed"))
+    given = {**empty, "code": "1", "args": (), "timeout_seconds": 1.0, "limits": None, "min_isolation": None}
+
+    assert rollout_request("python", **given, group_id="g").labels == {"group_id": "g"}
+    assert rollout_request("python", **given).labels == {}
+
+
 @pytest.mark.parametrize(
     ("given", "message"),
     [
