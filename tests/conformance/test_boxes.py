@@ -126,9 +126,11 @@ def test_many_sandboxes_live_at_once(harness: Harness) -> None:
 
 def test_nothing_is_counted_after_the_end(harness: Harness) -> None:
     """Stats are what a leak would show in."""
-    spares = harness.backend.stats().get("spares", 0)
-
     with harness.box():
         pass
 
-    assert harness.backend.stats()["boxes"] <= max(spares, 2)
+    async def none_but_spares() -> None:
+        while (stats := harness.backend.stats())["boxes"] > stats.get("spares", 0):
+            await asyncio.sleep(0.01)  # how many are parked follows demand, and some may just be in the making
+
+    harness.run(none_but_spares())
