@@ -5,6 +5,7 @@ The environment is made once and kept in pytest's cache. Where it cannot be made
 
 from __future__ import annotations
 
+import fcntl
 import os
 import socket
 import subprocess
@@ -59,6 +60,12 @@ def plain(variables: Mapping[str, str]) -> dict[str, str]:
 
 def install(directory: Path) -> Path:
     """The interpreter of the environment. Skips the test when it cannot be made."""
+    with (directory / "making").open("w") as making:
+        fcntl.flock(making, fcntl.LOCK_EX)  # files of tests run side by side
+        return _installed(directory)
+
+
+def _installed(directory: Path) -> Path:
     python = directory / "venv/bin/python"
     stamp = directory / "made"
     if not stamp.exists():
