@@ -97,11 +97,13 @@ async def asked(url: str, data: bytes) -> bytes:
     reader, writer = await asyncio.open_connection(parts.hostname, parts.port, ssl=ssl.create_default_context())
     writer.write(upgrade_request(f"{parts.path}?{parts.query}&half_close=1", b"Host: localhost\r\n"))
     heard, answer = SocketReader(), b""
+    while not heard.is_open:  # nothing may be sent on a WebSocket before that
+        heard.feed(await reader.read(1 << 16))
     for start in range(0, len(data), 1 << 16):
         writer.write(frame(BINARY, data[start : start + (1 << 16)]))
     writer.write(frame(TEXT, EOF.encode()))
     while True:
-        message = heard.message() if heard.is_open else None
+        message = heard.message()
         if message is None:
             heard.feed(await reader.read(1 << 16))
         elif message[0] == BINARY:
