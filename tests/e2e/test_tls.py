@@ -26,7 +26,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]  # each test starts pr
 REVERSE = """
 import socket
 server = socket.create_server(("127.0.0.1", {port}))
-print("up", flush=True)
+print(end="up\\n", flush=True)  # one write, however it is buffered
 while True:
     peer, _ = server.accept()
     data = b""

@@ -21,7 +21,14 @@ def request(**given: Any) -> ExecRequest:
 def test_siblings_are_told_by_a_label() -> None:
     """The one that the ledger and recordings know groups by; without a group there is none."""
     empty: dict[str, Any] = dict.fromkeys(("command", "commands", "files", "stdin", "env", "cwd", "seed"))
-    given = {**empty, "code": "1", "args": (), "timeout_seconds": 1.0, "limits": None, "min_isolation": None}
+    given: dict[str, Any] = {
+        **empty,
+        "code": "1",
+        "args": (),
+        "timeout_seconds": 1.0,
+        "limits": None,
+        "min_isolation": None,
+    }
 
     assert rollout_request("python", **given, group_id="g").labels == {"group_id": "g"}
     assert rollout_request("python", **given).labels == {}
@@ -108,6 +115,7 @@ def test_template_is_a_name(template: Any) -> None:
             template,
             limits=None,
             min_isolation=None,
+            group_id="",
             **dict.fromkeys(("command", "commands", "files", "stdin", "env", "cwd", "seed")),
             code="1",
             args=(),
