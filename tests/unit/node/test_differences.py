@@ -37,6 +37,7 @@ def test_the_first_difference_is_the_first(a: bytes, b: bytes) -> None:
         ("connection refused\n", "ok\n", "network"),
         ("abc", "abd", "unknown"),
     ],
+    ids=("seconds", "nanoseconds", "time of day", "uuid", "random", "pid", "address", "order", "network", "unknown"),
 )
 def test_the_likely_source_is_named(recorded: str, replayed: str, source: str) -> None:
     """Clock, randomness, pids, addresses, order and the network are what makes runs differ."""
