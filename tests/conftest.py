@@ -42,6 +42,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.skip(reason="needs to be root"))
 
 
+@pytest.fixture(scope="session", autouse=True)
+def reachable(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Templates of root's have ids of their own, and reach nothing below a directory that is only its owner's."""
+    base, top = tmp_path_factory.getbasetemp(), Path(tempfile.gettempdir())
+    for path in (base, *base.parents):
+        if top not in path.parents or path.stat().st_uid != os.geteuid():
+            break
+        path.chmod(path.stat().st_mode & 0o7777 | 0o055)
+
+
 @pytest.fixture(scope="session")
 def runtime_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Where this run's node lives, so that tests never meet the node of the person who runs them."""
