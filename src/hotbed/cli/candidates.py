@@ -92,9 +92,11 @@ def _code(form: str, value: object, entry: str) -> tuple[str | dict[str, str], s
 
 
 def as_line(candidate: Candidate, result: GradeResult) -> dict[str, Any]:
-    """A verdict as a line of output."""
+    """A verdict as a line of output: `id` is the candidate's own, `grade_id` what `hotbed replay` takes."""
     reason = f"no code: {candidate.reason}" if candidate.reason and result.reward == 0.0 else result.reason
-    return {"id": candidate.id, "group": candidate.group, **result.to_wire(), "reason": reason}
+    verdict = result.to_wire()
+    grade_id = verdict.pop("id", None)
+    return {"id": candidate.id, "group": candidate.group, **verdict, "reason": reason, "grade_id": grade_id}
 
 
 def summary(candidates: Sequence[Candidate], results: Sequence[GradeResult]) -> dict[str, Any]:

@@ -39,4 +39,5 @@ def test_what_is_asked_is_in_the_body() -> None:
     """Without what was not given."""
     call = template_calls.create(CreateTemplate(name="x", setup=("a",)))
 
-    assert json.loads(call.body) == {"name": "x", "image": "host", "setup": ["a"], "width": 1, "network": True}
+    body = {"name": "x", "image": "host", "setup": ["a"], "warm_cmd": "", "width": 1, "network": True}
+    assert json.loads(call.body) == body
