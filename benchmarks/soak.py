@@ -16,12 +16,14 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from hotbed import Client, Sandbox, connect, rollout_once
 from hotbed.sdk.embedded import NodePlace, start_node
 
 THREADS = 6
+BURST = 80  # more than a node ever keeps ready of one template
 WARM_S = 10.0
 SETTLE_S = 20.0
 GROWTH_MIB = 48
@@ -120,6 +122,21 @@ def family(pid: int) -> list[int]:
     return found
 
 
+def burst(client: Client) -> None:
+    """Ask for so much at once that as many sandboxes are kept ready as ever may be: the load is to add none."""
+    with ThreadPoolExecutor(BURST) as threads:
+        list(threads.map(lambda _: rollout(client), range(2 * BURST)))
+
+
+def parked(client: Client) -> int:
+    """How many sandboxes are ready, once their number stays."""
+    deadline, before = time.monotonic() + SETTLE_S, -1
+    while (now := int(client.stats()["backend"]["spares"])) != before and time.monotonic() < deadline:
+        before = now
+        time.sleep(2.0)
+    return now
+
+
 def counted(client: Client, pid: int) -> dict[str, int]:
     """What there is, once it has settled."""
     deadline = time.monotonic() + SETTLE_S
@@ -127,7 +144,7 @@ def counted(client: Client, pid: int) -> dict[str, int]:
         if time.monotonic() > deadline:
             break
         time.sleep(0.1)
-    time.sleep(2.0)
+    parked(client)
     status = Path(f"/proc/{pid}/status").read_text()
     return {
         "processes": len(family(pid)),
@@ -161,6 +178,7 @@ def main() -> int:
         with connect(unix_socket=place.socket) as client:
             pid = int(Path(place.socket).with_suffix(".pid").read_text())
             load(client, WARM_S)
+            burst(client)
             before = counted(client, pid)
             done, failures = load(client, seconds)
             after = counted(client, pid)
