@@ -12,6 +12,7 @@ import pytest
 
 from tests.e2e.registry import Served, serving
 from tests.support.images import Layout, busybox, entry, layer
+from tests.support.world import World, lacking, world
 
 
 @pytest.fixture(scope="session")
@@ -26,6 +27,15 @@ def debian(tmp_path_factory: pytest.TempPathFactory) -> Path:
     if made.returncode != 0:
         pytest.skip(f"mmdebstrap: {made.stderr.decode(errors='replace')[-300:]}")
     return path
+
+
+@pytest.fixture(scope="module")
+def earth(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    """One world for all."""
+    if why := lacking():
+        pytest.skip(why)
+    with world(tmp_path_factory.mktemp("world"), backend="fork", spares=2) as found:
+        yield found
 
 
 @pytest.fixture

@@ -19,18 +19,9 @@ from hotbed import BakeFailed, Sandbox, Template, connect, rollout_once
 from hotbed.errors import InvalidRequest
 from hotbed.sdk.client import Client
 from tests.e2e.processes import wait_until
-from tests.support.world import FETCH, World, fetch, lacking, world
+from tests.support.world import FETCH, World, fetch
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
-
-
-@pytest.fixture(scope="module")
-def earth(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    """One world for all."""
-    if why := lacking():
-        pytest.skip(why)
-    with world(tmp_path_factory.mktemp("world"), backend="fork", spares=2) as found:
-        yield found
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,7 @@ from hotbed.sdk import calls
 from hotbed.sdk.client import Client
 from hotbed.wire.execs import RolloutRequest
 from tests.e2e.processes import wait_until
-from tests.support.world import SECRET, World, lacking, world
+from tests.support.world import SECRET, World
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
 
@@ -30,15 +30,6 @@ def ask(method, url):
         return {"error": f"{getattr(error, 'code', '')} {error}"}
 print(json.dumps([ask(*pair) for pair in zip(sys.argv[1::2], sys.argv[2::2])]))
 """
-
-
-@pytest.fixture(scope="module")
-def earth(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    """One world for all."""
-    if why := lacking():
-        pytest.skip(why)
-    with world(tmp_path_factory.mktemp("world"), backend="fork", spares=2) as found:
-        yield found
 
 
 @pytest.fixture(scope="module")

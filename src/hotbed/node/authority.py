@@ -40,6 +40,7 @@ class Authority:
         self._leaf_key = ec.generate_private_key(ec.SECP256R1())
         self._certificate = self._sign("Hotbed node (this run only)", authority=True)
         self._chains: OrderedDict[str, bytes] = OrderedDict()
+        self._bundle = b""
 
     def certificate_pem(self) -> bytes:
         """What sandboxes are to trust."""
@@ -49,9 +50,11 @@ class Authority:
 
     def bundle_pem(self) -> bytes:
         """The same with all that this machine trusts: hosts that are not read speak for themselves."""
-        found = ssl.get_default_verify_paths().cafile
-        system = Path(found).read_bytes() if found and Path(found).is_file() else b""
-        return system.rstrip() + b"\n" + self.certificate_pem()
+        if not self._bundle:  # on the way of each fork that has something read
+            found = ssl.get_default_verify_paths().cafile
+            system = Path(found).read_bytes() if found and Path(found).is_file() else b""
+            self._bundle = system.rstrip() + b"\n" + self.certificate_pem()
+        return self._bundle
 
     def chain_pem(self, name: str) -> bytes:
         """A key and a certificate for a host."""

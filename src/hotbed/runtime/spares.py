@@ -197,6 +197,9 @@ class Spares:
             except Error:  # it ended meanwhile
                 await box.kill()
                 continue
+            except BaseException:  # who wanted one is cancelled, and nobody else knows of it
+                box.home.kill_box(box.id)
+                raise
             self._stock.append(box)
 
     async def _make_one(self) -> None:

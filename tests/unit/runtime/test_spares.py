@@ -22,6 +22,11 @@ class FakeBox:
 
     def __init__(self) -> None:
         self.alive = True
+        self.home = self
+
+    def kill_box(self, number: int) -> None:
+        """What its template does."""
+        self.alive = False
 
     def is_born(self) -> bool:
         """Unless it died."""
@@ -244,6 +249,37 @@ def test_those_of_a_cold_template_are_frozen_then_dropped() -> None:
         now[0] += FADES_S + 1
         await spares.tend()
         assert len(spares) == 0
+        await spares.close()
+
+    asyncio.run(scenario())
+
+
+def test_one_whose_thaw_nobody_waits_for_ends() -> None:
+    """It is in no stock any more."""
+
+    class Slow(Frost):
+        async def end(self, box: Any) -> None:
+            await asyncio.sleep(60)
+
+    now, made = [0.0], list[FakeBox]()
+
+    async def make() -> Any:
+        made.append(FakeBox())
+        return made[-1]
+
+    async def scenario() -> None:
+        frost = Slow()
+        spares = Spares(1, make, clock=lambda: now[0])
+        spares.freezing = lambda: frost
+        await spares.wait_parked()
+        now[0] = COLD_S + 1
+        await spares.tend()
+        assert spares.frozen == 1
+        thawing = asyncio.ensure_future(spares.thaw())
+        await asyncio.sleep(0)
+        thawing.cancel()
+        await asyncio.gather(thawing, return_exceptions=True)
+        assert spares.frozen == 0 and not made[0].alive
         await spares.close()
 
     asyncio.run(scenario())

@@ -1,4 +1,4 @@
-"""The certificates of hosts that are read, as the node signs them: asked for once, when a sandbox first goes there."""
+"""The certificates of hosts that are read, as the node signs and keeps them: asked for when a sandbox goes there."""
 
 from __future__ import annotations
 

@@ -52,9 +52,7 @@ def code(source: str) -> ExecRequest:
 @pytest.fixture
 def place(tmp_path: Path) -> Path:
     """Where a template of root's can reach its root with an id of its own."""
-    for path in (tmp_path, *tmp_path.parents[:2]):
-        if path.stat().st_uid == os.geteuid():
-            path.chmod(path.stat().st_mode & 0o7777 | 0o055)
+    tmp_path.chmod(0o755)  # a template of root's has to reach it with an id of its own
     return tmp_path
 
 
