@@ -1,25 +1,22 @@
 """Programs that are run to make something of packages: an image of Debian's, a folder of Python's.
 
 They run in the process that builds images, as this machine's user and with its settings (mirrors, proxies). What they
-print is told when they fail. They end with the job: whoever gives it up makes `tick` raise.
+print is told when they fail.
 """
 
 from __future__ import annotations
 
 import os
 import shutil
-import signal
-import subprocess
 import sys
-import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from hotbed.runtime.images import programs
 from hotbed.runtime.images.manifests import BadImage
 
 _TIMEOUT_S = 1800.0
-_POLL_S = 0.2
 _TAIL = 600
 _RELEASE = "bookworm"
 _OS_RELEASE = Path("/etc/os-release")
@@ -66,26 +63,11 @@ def python_packages(packages: Sequence[str], target: Path, tick: Tick) -> None:
 
 def _run(command: Sequence[str], target: Path, tick: Tick) -> None:
     target.parent.mkdir(parents=True, exist_ok=True)
-    process = subprocess.Popen(
-        command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, start_new_session=True
+    ended = programs.run(
+        command,
+        tick=lambda: tick(target.stat().st_size if target.exists() else 0),
+        patience_s=_TIMEOUT_S,
     )
-    try:
-        said = _wait(process, target, tick)
-    finally:
-        if process.poll() is None:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.communicate()
-    if process.returncode != 0:
-        words = said.decode(errors="replace").strip()[-_TAIL:]
-        raise BadImage(f"{os.path.basename(command[0])} ended with {process.returncode}: {words}")
-
-
-def _wait(process: subprocess.Popen[bytes], target: Path, tick: Tick) -> bytes:
-    deadline = time.monotonic() + _TIMEOUT_S
-    while True:
-        try:
-            return process.communicate(timeout=_POLL_S)[1]
-        except subprocess.TimeoutExpired:
-            tick(target.stat().st_size if target.exists() else 0)
-            if time.monotonic() > deadline:
-                raise BadImage(f"{os.path.basename(str(process.args[0]))} took too long") from None  # type: ignore[index]  # it is a list
+    if ended.returncode != 0:
+        words = ended.stderr.decode(errors="replace").strip()[-_TAIL:]
+        raise BadImage(f"{os.path.basename(command[0])} ended with {ended.returncode}: {words}")

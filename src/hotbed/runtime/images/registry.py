@@ -10,15 +10,11 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
-import signal
-import subprocess
-import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from hotbed.guest import kernel
-from hotbed.runtime.images import manifests
+from hotbed.runtime.images import manifests, programs
 from hotbed.runtime.images.manifests import BadImage
 from hotbed.runtime.linux.identity import Ids
 
@@ -86,31 +82,10 @@ class Registry:
             who = {"user": self._ids.uid, "group": self._ids.gid, "extra_groups": [], "cwd": "/"}
             who["env"] = {"PATH": os.defpath, "HOME": "/nonexistent", "TMPDIR": str(self.folder)}
         command = [path, "--insecure-policy", *arguments]  # a policy is about signatures; digests are checked here
-        process = subprocess.Popen(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            preexec_fn=_end_with_parent,
-            **who,
-        )
-        try:
-            out, err = self._wait(process, time.monotonic() + timeout_s)
-        finally:
-            process.kill()
-            process.wait()
-        if process.returncode != 0:
-            raise BadImage(f"skopeo: {err.decode(errors='replace').strip()[-600:] or process.returncode}")
-        return out[:_ANSWER_LIMIT]
-
-    def _wait(self, process: subprocess.Popen[bytes], deadline: float) -> tuple[bytes, bytes]:
-        while True:
-            try:
-                return process.communicate(timeout=0.2)
-            except subprocess.TimeoutExpired:
-                self._tick(self._arrived())
-                if time.monotonic() > deadline:
-                    raise BadImage("skopeo took too long") from None
+        ended = programs.run(command, tick=lambda: self._tick(self._arrived()), patience_s=timeout_s, **who)
+        if ended.returncode != 0:
+            raise BadImage(f"skopeo: {ended.stderr.decode(errors='replace').strip()[-600:] or ended.returncode}")
+        return ended.stdout[:_ANSWER_LIMIT]
 
     def _arrived(self) -> int:
         """About how many bytes have come."""
@@ -121,8 +96,3 @@ class Registry:
             except FileNotFoundError:
                 continue
         return total
-
-
-def _end_with_parent() -> None:
-    """A node that is killed takes its builder along, and that has no time to end what it started."""
-    kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)
