@@ -91,10 +91,10 @@ class Link:
         headers = self._headers
         if trace := current(self._traceparent):
             headers += f"{TRACE_HEADER}: {trace}\r\n".encode("ascii")
-        if leased or self._has_lost_lease():
-            self.hold()
         if leased:
             headers += f"{LEASE_HEADER}: {self.hold().id}\r\n".encode("ascii")
+        elif self._has_lost_lease():
+            self.hold()
         return headers
 
     def has_lease(self) -> bool:
