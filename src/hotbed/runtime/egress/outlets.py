@@ -28,6 +28,7 @@ log = logging.getLogger(__name__)
 
 PATIENCE_S = 20.0
 _RETRY_S = 0.5
+_BROKERS = 3  # that may be lost, one after the other, while a sandbox is wired
 _BODY_LIMIT = 64 << 20
 
 OnRows = Callable[[int, Sequence[Mapping[str, Any]], bool], None]  # of a sandbox; whether it was the last
@@ -117,8 +118,18 @@ class Outlets:
                 raise
 
     async def _hold_to_policy(self, outlet: Outlet) -> None:
-        """Have the broker hold a sandbox to its outlet's policy, with the doors that this needs."""
-        link = await self._broker()
+        """Have the broker hold a sandbox to its outlet's policy; one that is lost meanwhile has opened nothing."""
+        for more in reversed(range(_BROKERS)):
+            link = await self._broker()
+            try:
+                return await self._hold(link, outlet)
+            except SandboxFailed:
+                if link.is_open() or more == 0 or self._closed:
+                    raise
+        raise AssertionError("the last time returns or raises")
+
+    async def _hold(self, link: Link, outlet: Outlet) -> None:
+        """Have this broker do so, with the doors that this needs."""
         if self._outlets.get(outlet.box_id) is not outlet:
             raise SandboxFailed("the sandbox has ended")
         if outlet.link is not link:

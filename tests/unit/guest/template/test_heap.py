@@ -22,7 +22,7 @@ def in_fork(check: str) -> int:
 
 def lies_together(size: int) -> bool:
     """Whether new blocks of a size follow each other, but for the few that filling itself has let go of."""
-    heap.fill_gaps()
+    heap.settle()  # with no collection after it, which would make new gaps
     make = heap._maker(size)
     blocks = [make() for _ in range(24)]
     return sum(id(later) - id(block) == size for block, later in zip(blocks, blocks[1:], strict=False)) > 12

@@ -44,6 +44,23 @@ class Brokers:
         self.channels[-1].shutdown(socket.SHUT_RDWR)
 
 
+class Losing(Walls):
+    """Walls in which no door is made before so many brokers are lost."""
+
+    def __init__(self, brokers: Brokers, lost: int) -> None:
+        super().__init__()
+        self._brokers, self._lost = brokers, lost
+
+    def wire(self, box_id: int, ports: Sequence[int], channel: int) -> None:
+        """The broker ends before it has them."""
+        if self._lost == 0:
+            super().wire(box_id, ports, channel)
+            return
+        self._lost -= 1
+        socket.socket(fileno=channel).close()
+        self._brokers.lose()
+
+
 def test_a_sandbox_gets_doors_where_its_policy_needs_them() -> None:
     """The usual ones, and those it names."""
 
@@ -113,6 +130,24 @@ def test_a_lost_broker_is_replaced_and_the_living_get_new_doors() -> None:
     before, after = asyncio.run(act())
 
     assert before != after
+
+
+def test_a_broker_lost_while_a_sandbox_is_wired_is_not_the_sandboxes_loss() -> None:
+    """It has opened nothing; the next one does. One that is lost each time is told."""
+
+    async def act(lost: int) -> int:
+        brokers = Brokers()
+        walls = Losing(brokers, lost)
+        outlets = Outlets(brokers.start)
+        try:
+            return len((await outlets.open(7, walls, ALLOW)).ports)
+        finally:
+            outlets.close()
+            await brokers.gone()
+
+    assert asyncio.run(act(2)) == len(PORTS) + 1
+    with pytest.raises(SandboxFailed, match="broker is gone"):
+        asyncio.run(act(100))
 
 
 def test_what_was_tried_is_told_to_its_last() -> None:
