@@ -19,6 +19,7 @@ from typing import Any
 from hotbed.egress.policy import NONE, Policy
 from hotbed.errors import InvalidRequest, SandboxFailed
 from hotbed.guest.frames import Header
+from hotbed.runtime.egress.answers import PATIENCE_S, Answers
 from hotbed.runtime.egress.outlet import Attached, Home, Outlet, ports_of
 from hotbed.runtime.egress.shelf import Shelf
 from hotbed.runtime.egress.trust import trust
@@ -26,7 +27,6 @@ from hotbed.runtime.link import Link, close_all
 
 log = logging.getLogger(__name__)
 
-PATIENCE_S = 20.0
 _RETRY_S = 0.5
 _BROKERS = 3  # that may be lost, one after the other, while a sandbox is wired
 _BODY_LIMIT = 64 << 20
@@ -42,7 +42,7 @@ class Outlets:
         self._link: Link | None = None
         self._starting = asyncio.Lock()
         self._outlets: dict[int, Outlet] = {}
-        self._waiting: dict[tuple[str, int], asyncio.Future[Header]] = {}
+        self._answers = Answers()
         self._asks = itertools.count(1)
         self._closed = False
         self._leaving: dict[int, Outlet] = {}
@@ -209,25 +209,14 @@ class Outlets:
             else:
                 ours.close()
 
-        answer = await self._hear(("opened", outlet.box_id), say)
+        answer = await self._answers.hear(("opened", outlet.box_id), say)
         failed = {port for kind, port, _ in answer["failed"] if kind == "tcp"}
         outlet.ports |= set(ports) - failed
         outlet.closed_ports = tuple(sorted(failed))
 
     async def _ask(self, link: Link, header: Header) -> Header:
         number = next(self._asks)
-        return await self._hear(("ask", number), lambda: link.post({**header, "ask": number}))
-
-    async def _hear(self, key: tuple[str, int], say: Callable[[], object]) -> Header:
-        """What the broker answers to what is said to it."""
-        answer = self._waiting[key] = asyncio.get_running_loop().create_future()
-        try:
-            say()
-            return await asyncio.wait_for(answer, PATIENCE_S)
-        except asyncio.TimeoutError:
-            raise SandboxFailed(f"the egress broker gave no answer for {PATIENCE_S:.0f} s") from None
-        finally:
-            self._waiting.pop(key, None)
+        return await self._answers.hear(("ask", number), lambda: link.post({**header, "ask": number}))
 
     async def _broker(self) -> Link:
         async with self._starting:
@@ -252,13 +241,10 @@ class Outlets:
                 self._bury(left, header["tally"])
             return
         key = ("opened", header["id"]) if op in ("opened", "broken") else ("ask", header.get("ask", 0))
-        answer = self._waiting.get(key)
-        if answer is None or answer.done():
-            return
         if op == "broken":
-            answer.set_exception(SandboxFailed(f"the sandbox could not be given a network: {header['message']}"))
+            self._answers.refused(key, f"the sandbox could not be given a network: {header['message']}")
         else:
-            answer.set_result(header)
+            self._answers.arrived(key, header)
 
     def _serve(self, header: Header, body: bytes) -> None:
         if header["op"] == "decisions":
@@ -270,9 +256,7 @@ class Outlets:
 
     def _on_lost(self, reason: str) -> None:
         self.shelf.lose()
-        for answer in self._waiting.values():
-            if not answer.done():
-                answer.set_exception(SandboxFailed(f"the egress broker is gone: {reason}"))
+        self._answers.none_will_come(f"the egress broker is gone: {reason}")
         leaving, self._leaving = self._leaving, {}
         for outlet in leaving.values():
             self._bury(outlet, None)
