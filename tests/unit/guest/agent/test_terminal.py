@@ -67,8 +67,7 @@ def test_what_is_typed_arrives_and_control_c_interrupts(agent: AgentProcess) -> 
     while (frame := agent.receive())[0]["op"] != "result":
         shown += frame[1]
 
-    assert (frame[0]["status"], frame[0]["signal"]) == ("signal", 2)
-    assert shown == b"hi\r\ngot hi\r\n^C"
+    assert (frame[0]["status"], frame[0]["signal"], shown) == ("signal", 2, b"hi\r\ngot hi\r\n^C")
 
 
 def test_the_end_of_input_is_an_end_of_file(agent: AgentProcess) -> None:
