@@ -12,7 +12,8 @@ Started = TypeVar("Started")
 
 SHELL = "/bin/sh"
 NOT_FOUND, NOT_EXECUTABLE = 127, 126  # what a shell answers
-_IGNORED_BY_PYTHON = (signal.SIGPIPE, signal.SIGXFSZ)
+# Python ignores the first two; a shell that starts a node in the background, the next two; nohup, the last.
+_NOT_INHERITED = (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGINT, signal.SIGQUIT, signal.SIGHUP)
 _TRY_NEXT = (errno.ENOENT, errno.ENOTDIR, errno.EACCES)
 
 
@@ -34,7 +35,7 @@ def spawn_on(argv: Sequence[Word], env: Mapping[str, str], terminal: str) -> int
 def _spawn(argv: Sequence[Word], env: Mapping[str, str], actions: Sequence[Any]) -> int:
     def start(path: str) -> int:
         return os.posix_spawn(
-            path, list(argv), env, file_actions=actions, setsid=True, setsigmask=(), setsigdef=_IGNORED_BY_PYTHON
+            path, list(argv), env, file_actions=actions, setsid=True, setsigmask=(), setsigdef=_NOT_INHERITED
         )
 
     return _first(start, argv, env)

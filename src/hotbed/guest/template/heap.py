@@ -16,7 +16,7 @@ from .. import kernel
 _STEP, _LARGEST = 16, 512  # the block sizes of Objects/obmalloc.c
 _POOL = 16 << 10 if sys.version_info >= (3, 10) else 4 << 10
 _POOL_HEADER = 48
-_MOST_BYTES = 1 << 20
+_MOST_BYTES = 16 << 20  # of one size: gaps that imports of a large library left are more than a megabyte
 _EMPTY = sys.getsizeof(b"")
 
 _fillers: List[object] = []

@@ -177,8 +177,10 @@ def members(directory: Path) -> list[int]:
     """The processes in a group."""
     try:
         return [int(pid) for pid in (directory / "cgroup.procs").read_text().split()]
-    except FileNotFoundError:
-        return []
+    except OSError as error:
+        if error.errno in (errno.ENOENT, errno.ENODEV):  # gone before it was opened, or before it was read
+            return []
+        raise
 
 
 def remove(directory: Path, *, patience_s: float = 0.5) -> bool:

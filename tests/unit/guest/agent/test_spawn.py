@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import signal
 
 import pytest
 
@@ -28,6 +29,20 @@ def test_it_gets_the_descriptors_it_is_given() -> None:
     assert (status, os.read(end, 10)) == (0, b"b\n")
     for fd in (end, null):
         os.close(fd)
+
+
+@pytest.mark.parametrize("name", ["SIGINT", "SIGQUIT", "SIGHUP", "SIGPIPE"])
+def test_what_its_node_ignores_it_does_not(name: str) -> None:
+    """A node that a script started in the background ignores SIGINT: control-C must end a program all the same."""
+    null, number = os.open("/dev/null", os.O_RDWR), getattr(signal, name)
+    before = signal.signal(number, signal.SIG_IGN)
+    try:
+        pid = spawn.spawn(["sh", "-c", f"kill -{name[3:]} $$"], {"PATH": os.defpath}, (null, null, null))
+    finally:
+        signal.signal(number, before)
+        os.close(null)
+
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == -number
 
 
 @pytest.mark.parametrize(("number", "code"), [(errno.ENOENT, 127), (errno.EACCES, 126), (errno.E2BIG, 126)])

@@ -28,6 +28,14 @@ def lies_together(size: int) -> bool:
     return sum(id(later) - id(block) == size for block, later in zip(blocks, blocks[1:], strict=False)) > 12
 
 
+def lies_together_in_a_strewn_heap() -> bool:
+    """The same where every second of many blocks has been let go of, as after a large import."""
+    make = heap._maker(128)
+    strewn = [make() for _ in range(40_000)]
+    del strewn[::2]
+    return lies_together(128)
+
+
 @pytest.mark.parametrize("size", [16, 32, 48, 64, 256, 512])
 def test_each_kind_of_filler_takes_the_block_it_is_for(size: int) -> None:
     made = heap._maker(size)()
@@ -38,6 +46,10 @@ def test_each_kind_of_filler_takes_the_block_it_is_for(size: int) -> None:
 @pytest.mark.parametrize("size", [16, 48, 128, 512])
 def test_objects_made_after_filling_lie_one_after_the_other(size: int) -> None:
     assert in_fork(f"lies_together({size})") == 0
+
+
+def test_more_than_a_megabyte_of_gaps_is_filled() -> None:
+    assert in_fork("lies_together_in_a_strewn_heap()") == 0
 
 
 def test_a_second_filling_finds_less_than_a_pool_of_each_size() -> None:

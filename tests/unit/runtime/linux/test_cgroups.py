@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from pathlib import Path
 
 import pytest
@@ -72,6 +73,24 @@ def test_group_that_cannot_be_removed_is_told(tmp_path: Path) -> None:
     assert not cgroups.remove(tmp_path / "group", patience_s=0.01)
     assert cgroups.remove(tmp_path / "group" / "below")
     assert cgroups.remove(tmp_path / "nowhere")
+
+
+@pytest.mark.parametrize("number", [errno.ENOENT, errno.ENODEV])
+def test_a_group_that_another_node_has_taken_away_has_nobody(monkeypatch: pytest.MonkeyPatch, number: int) -> None:
+    """Before its list was opened, or before it was read; what else goes wrong is told."""
+
+    def gone(self: Path) -> str:
+        raise OSError(number, "gone")
+
+    def refused(self: Path) -> str:
+        raise OSError(errno.EACCES, "refused")
+
+    monkeypatch.setattr(Path, "read_text", gone)
+    assert cgroups.members(Path("/nowhere")) == []
+
+    monkeypatch.setattr(Path, "read_text", refused)
+    with pytest.raises(PermissionError):
+        cgroups.members(Path("/nowhere"))
 
 
 def test_this_host_is_one_of_the_known_layouts() -> None:
