@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import signal
+import subprocess
 import time
 from pathlib import Path
 from typing import Any
@@ -114,3 +115,24 @@ def is_fetched(reference: str) -> bool:
         except OSError:
             continue  # it ended while we looked
     return False
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="as an ordinary user it mounts in namespaces of its own")
+def test_what_a_killed_bake_had_mounted_is_gone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """mmdebstrap mounts proc and sys where it works, and nobody who is killed takes anything down."""
+    tool, place = tmp_path / "mmdebstrap", tmp_path / "mounted"
+    place.mkdir()
+    tool.write_text(f"#!/bin/sh\nmount -t tmpfs held {place} && touch {tmp_path}/marker && sleep 1000\n")
+    tool.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    with node_process(tmp_path, **settings(tmp_path)) as node:
+        node.call("POST", "/v1/templates", {"name": "x", "image": "deb:hello"})
+        deadline = time.monotonic() + DEADLINE_S
+        while not (tmp_path / "marker").exists() and time.monotonic() < deadline:
+            time.sleep(0.01)
+        node.stop(signal.SIGKILL)
+
+    left = place.is_mount()
+    if left:
+        subprocess.run(["umount", "-l", str(place)], check=True)
+    assert (tmp_path / "marker").exists() and not left

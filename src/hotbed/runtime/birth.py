@@ -66,8 +66,7 @@ def _make(plan: dict[str, Any], launcher: socket.socket, control: int, log: int,
     privileged = os.geteuid() == 0
     if privileged:
         stage.name = "mount namespace"
-        kernel.unshare(kernel.CLONE_NEWNS)
-        mounts.make_private()
+        mounts.own_namespace()
         stage.name = "root filesystem"
         _assemble(plan, root, ids)
         os.setgroups([])

@@ -158,8 +158,7 @@ def _as_root() -> None:
         ids = identity.mine()
     except IsolationUnavailable as error:
         raise OSError(error.message) from None
-    kernel.unshare(kernel.CLONE_NEWNS)
-    mounts.make_private()
+    mounts.own_namespace()
     mounts.tmpfs("/tmp", "size=1m")
     os.chown("/tmp", ids.uid, ids.gid)
     os.setgroups([])

@@ -119,14 +119,15 @@ class Outlets:
 
     async def _hold_to_policy(self, outlet: Outlet) -> None:
         """Have the broker hold a sandbox to its outlet's policy; one that is lost meanwhile has opened nothing."""
-        for more in reversed(range(_BROKERS)):
+        lost = 0
+        while True:
             link = await self._broker()
             try:
                 return await self._hold(link, outlet)
             except SandboxFailed:
-                if link.is_open() or more == 0 or self._closed:
+                lost += 1
+                if link.is_open() or lost == _BROKERS or self._closed:
                     raise
-        raise AssertionError("the last time returns or raises")
 
     async def _hold(self, link: Link, outlet: Outlet) -> None:
         """Have this broker do so, with the doors that this needs."""

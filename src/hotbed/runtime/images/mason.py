@@ -21,6 +21,7 @@ import stat
 import time
 from collections import Counter
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NoReturn
@@ -34,7 +35,7 @@ from hotbed.runtime.images.record import ImageRecord
 from hotbed.runtime.images.registry import Registry
 from hotbed.runtime.images.store import Partial, Store
 from hotbed.runtime.images.streams import BadBlob, TooMuch
-from hotbed.runtime.linux import beneath
+from hotbed.runtime.linux import beneath, mounts
 from hotbed.runtime.linux.identity import Ids
 
 MESSAGE_LIMIT = 1 << 17
@@ -285,6 +286,8 @@ def failure(error: BaseException) -> dict[str, Any]:
 def run(node: socket.socket) -> NoReturn:
     """Serve one job on the inherited socket."""
     try:
+        with suppress(PermissionError):  # who may not, starts nothing that mounts anything where it is seen
+            mounts.own_namespace()  # so that what programs mount (mmdebstrap does) goes with them, also when killed
         data, ancillary, _, _ = node.recvmsg(MESSAGE_LIMIT, socket.CMSG_SPACE(4), socket.MSG_CMSG_CLOEXEC)
         if data:
             fds = frames.unpack_fds(ancillary)

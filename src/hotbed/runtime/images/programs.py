@@ -22,21 +22,24 @@ def run(
 
     `who` it runs as goes to `subprocess.Popen`.
     """
+    waiting = ["/bin/sh", "-c", 'read _ && exec "$@"', "sh", *command]  # until somebody watches over it
     process = subprocess.Popen(
-        command,
-        stdin=subprocess.DEVNULL,
+        waiting,
+        stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         start_new_session=True,
         **who,
     )
-    try:
-        with _ending_with_us(process):
+    with _ending_with_us(process):
+        try:
+            assert process.stdin is not None
+            process.stdin.write(b"\n")
             out, err = _wait(process, os.path.basename(command[0]), tick, time.monotonic() + patience_s)
-    finally:
-        if process.poll() is None:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.communicate()
+        finally:
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
+                process.communicate()
     return subprocess.CompletedProcess(command, process.returncode, out, err)
 
 

@@ -13,6 +13,12 @@ _AT_FDCWD = -100
 _ATTR_RDONLY, _ATTR_NOSUID, _ATTR_NODEV = 1, 2, 4
 
 
+def own_namespace() -> None:
+    """What is mounted from here on goes with this process and those it starts."""
+    kernel.unshare(kernel.CLONE_NEWNS)
+    make_private()
+
+
 def make_private() -> None:
     """Nothing mounted from here on is seen by any other mount namespace."""
     kernel.mount(None, b"/", None, kernel.MS_REC | kernel.MS_PRIVATE, None)
