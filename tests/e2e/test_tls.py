@@ -111,6 +111,7 @@ async def asked(url: str, data: bytes) -> bytes:
         else:
             assert message == (TEXT, EOF.encode())
             writer.close()
+            await writer.wait_closed()  # a TLS connection is not over at once
             return answer
 
 

@@ -109,7 +109,8 @@ def test_a_number_is_spent() -> None:
     after = os.fork() or os._exit(0)
     os.waitpid(after, 0)
 
-    assert after >= before + 2
+    most = int(Path("/proc/sys/kernel/pid_max").read_text())  # after which they begin anew
+    assert (after - before) % most >= 2
 
 
 def test_level_full_leaves_the_starter_s_clock_alone() -> None:
