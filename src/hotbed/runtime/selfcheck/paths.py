@@ -36,8 +36,9 @@ print(json.dumps(changed))
 """
 _RACE = """
 import os, time
-os.makedirs("/work/d", exist_ok=True)
-open("/work/d/f", "w").write("inside")
+os.mkdir("/work/x")
+open("/work/x/f", "w").write("inside")
+os.rename("/work/x", "/work/d")  # a reader sees all of the file or none
 os.symlink("/proc/1/root/etc", "/work/l")
 end = time.time() + 3
 while time.time() < end:
