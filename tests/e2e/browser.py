@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import json
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -46,6 +47,14 @@ class Browser:
         """The first, as soon as there is one."""
         wait = WebDriverWait(self.driver, seconds, poll_frequency=0.05)
         return wait.until(lambda driver: driver.find_element(By.CSS_SELECTOR, selector))
+
+    def says(self, selector: str, words: str) -> bool:
+        """Whether the first comes to say this: a page that is about to be replaced need not yet."""
+        return bool(
+            self.until(
+                f"return document.querySelector({json.dumps(selector)})?.innerText.includes({json.dumps(words)})"
+            )
+        )
 
     def until(self, script: str, *, seconds: float = 10) -> Any:
         """What a script returns, once that is something."""

@@ -23,6 +23,7 @@ _ASK_TIMEOUT_S = 60.0
 _FETCH_TIMEOUT_S = 3600.0
 _LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 _TAG = "image"
+_CONTAINERS = Path("/run/containers")
 DEFAULT_HOST = "docker.io"
 
 
@@ -30,6 +31,11 @@ def host_of(reference: str) -> str:
     """The registry that a reference means."""
     first, slash, _ = reference.partition("/")
     return first if slash and ("." in first or ":" in first or first == "localhost") else DEFAULT_HOST
+
+
+def _closed(path: Path) -> bool:
+    """Whether a directory is there, and this process's user may not enter it."""
+    return path.exists() and not os.access(path, os.X_OK)
 
 
 class Registry:
@@ -77,7 +83,7 @@ class Registry:
         path = shutil.which("skopeo")
         if path is None:
             raise BadImage("fetching from a registry needs skopeo, which is not installed (apt-get install skopeo)")
-        who: dict[str, Any] = {}
+        who: dict[str, Any] = {"env": self._own_environment()}
         if self._ids is not None and os.geteuid() == 0:
             who = {"user": self._ids.uid, "group": self._ids.gid, "extra_groups": [], "cwd": "/"}
             who["env"] = {"PATH": os.defpath, "HOME": "/nonexistent", "TMPDIR": str(self.folder)}
@@ -86,6 +92,16 @@ class Registry:
         if ended.returncode != 0:
             raise BadImage(f"skopeo: {ended.stderr.decode(errors='replace').strip()[-600:] or ended.returncode}")
         return ended.stdout[:_ANSWER_LIMIT]
+
+    def _own_environment(self) -> dict[str, str]:
+        """This process's, for who fetches as this process's user.
+
+        Where no session set XDG_RUNTIME_DIR, skopeo looks for logins in /run/containers, and gives up when root's own
+        skopeo made that for itself alone. It gets a directory without any, and goes on to those in the user's home.
+        """
+        if "XDG_RUNTIME_DIR" in os.environ or not _closed(_CONTAINERS):
+            return dict(os.environ)
+        return {**os.environ, "XDG_RUNTIME_DIR": str(self.folder.parent)}
 
     def _arrived(self) -> int:
         """About how many bytes have come."""

@@ -49,6 +49,18 @@ def test_a_stranger_gets_no_credentials(tmp_path: Path, monkeypatch: pytest.Monk
     assert "--no-creds" in (tmp_path / "said").read_text()
 
 
+@pytest.mark.parametrize("closed", [True, False])
+def test_logins_that_are_roots_own_do_not_stop_another_user(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, closed: bool
+) -> None:
+    """Without a session, skopeo would look there, and say that it may not."""
+    monkeypatch.delenv("XDG_RUNTIME_DIR", raising=False)
+    monkeypatch.setattr("hotbed.runtime.images.registry._closed", lambda _: closed)
+    registry(tmp_path, monkeypatch, f'echo "<$XDG_RUNTIME_DIR>" >{tmp_path}/said').config_digest()
+
+    assert (tmp_path / "said").read_text() == (f"<{tmp_path}/down>\n" if closed else "<>\n")
+
+
 def test_what_was_fetched_is_a_layout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """And a blob of it can be dropped, to be fetched again."""
     wanted = Layout(tmp_path / "l").add([layer(entry("f", b"x"))], "image")
