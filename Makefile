@@ -25,7 +25,7 @@ check: .venv/.stamp ## linters, types and layers
 	$(BIN)/lint-imports
 
 unit: .venv/.stamp ## every test, as the user who asks, JOBS (2) files at a time
-	$(BIN)/pytest -n $(or $(JOBS),2) --dist loadfile --no-loadscope-reorder $(PYTEST_ARGS)
+	@scripts/test-twice $(BIN)/python -n $(or $(JOBS),2) --dist loadfile --no-loadscope-reorder $(PYTEST_ARGS)
 
 rootless: .venv/.stamp ## as root only: the sandbox tests again, from a wheel, as an ordinary user
 	@scripts/test-rootless
