@@ -12,13 +12,12 @@ from typing import TYPE_CHECKING, Any
 from hotbed.sdk import calls, egress_calls, job_calls, snapshot_calls, template_calls
 from hotbed.sdk.programs import EgressPolicy
 from hotbed.sdk.transport import Link
-from hotbed.wire.checks import egress_object, require
 from hotbed.wire.egress import EgressList
 from hotbed.wire.health import Health
 from hotbed.wire.ledger import GroupReplay, ReplayReport, RolloutDetail, RolloutList
 from hotbed.wire.sandboxes import SandboxRow, Selector
 from hotbed.wire.snapshots import SnapshotRow
-from hotbed.wire.templates import CreateTemplate, ImageRow, TemplateRow
+from hotbed.wire.templates import ImageRow, TemplateRow
 
 if TYPE_CHECKING:
     from hotbed.sdk.async_sandbox import AsyncSandbox
@@ -26,31 +25,6 @@ if TYPE_CHECKING:
     from hotbed.sdk.sandbox import Sandbox
 
 REPLAY_TIMEOUT_S = 3600.0
-
-
-def template_request(
-    name: str,
-    *,
-    image: str,
-    preload: Sequence[str],
-    env: Mapping[str, str] | None,
-    limits: Mapping[str, float] | None,
-    network: bool,
-    egress: EgressPolicy | None,
-) -> CreateTemplate:
-    """The wire form of a template."""
-    require(
-        not isinstance(preload, (str, bytes)), f"preload is one string, {preload!r}", 'give names: ["json", "decimal"]'
-    )
-    return CreateTemplate(
-        name=name,
-        image=image,
-        preload=tuple(preload),
-        env=dict(env or {}),
-        limits=limits,
-        network=network,
-        egress=egress_object(egress),
-    )
 
 
 class Client:
@@ -95,7 +69,7 @@ class Client:
 
         One of another image is baked, and not ready when this returns: see `Template.bake`.
         """
-        request = template_request(
+        request = template_calls.host_template(
             name, image=image, preload=preload, env=env, limits=limits, network=network, egress=egress
         )
         return self.link.send(template_calls.create(request))
@@ -103,6 +77,14 @@ class Client:
     def template(self, name: str) -> TemplateRow:
         """One template, and how far it is."""
         return self.link.send(template_calls.get(name))
+
+    def expect(self, template: str, width: int) -> TemplateRow:
+        """So many sandboxes of a template will be wanted at once: have as many parked as its node can."""
+        return self.link.send(template_calls.expect(template, width))
+
+    def release(self, template: str) -> TemplateRow:
+        """None of a template are wanted any more. What lives is left alone."""
+        return self.link.send(template_calls.expect(template, 0))
 
     def delete_template(self, name: str) -> None:
         """Forget a template of your own, or give up its bake. Refused while sandboxes of it live."""
@@ -229,7 +211,7 @@ class AsyncClient:
 
         One of another image is baked, and not ready when this returns: see `Template.bake`.
         """
-        request = template_request(
+        request = template_calls.host_template(
             name, image=image, preload=preload, env=env, limits=limits, network=network, egress=egress
         )
         return await self.link.asend(template_calls.create(request))
@@ -237,6 +219,14 @@ class AsyncClient:
     async def template(self, name: str) -> TemplateRow:
         """One template, and how far it is."""
         return await self.link.asend(template_calls.get(name))
+
+    async def expect(self, template: str, width: int) -> TemplateRow:
+        """So many sandboxes of a template will be wanted at once: have as many parked as its node can."""
+        return await self.link.asend(template_calls.expect(template, width))
+
+    async def release(self, template: str) -> TemplateRow:
+        """None of a template are wanted any more. What lives is left alone."""
+        return await self.link.asend(template_calls.expect(template, 0))
 
     async def delete_template(self, name: str) -> None:
         """Forget a template of your own, or give up its bake. Refused while sandboxes of it live."""

@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TypeVar
 
 from hotbed.sdk.bodies import json_body, read_json
 from hotbed.sdk.calls import Call
+from hotbed.sdk.programs import EgressPolicy
 from hotbed.wire import routes
+from hotbed.wire.checks import egress_object, require
 from hotbed.wire.codec import from_wire, to_wire
-from hotbed.wire.templates import CreateTemplate, ImageList, ImageRow, TemplateDeleted, TemplateList, TemplateRow
+from hotbed.wire.templates import (
+    CreateTemplate,
+    ExpectSandboxes,
+    ImageList,
+    ImageRow,
+    TemplateDeleted,
+    TemplateList,
+    TemplateRow,
+)
 
 T = TypeVar("T")
 
@@ -41,6 +52,12 @@ def delete(name: str) -> Call[TemplateDeleted]:
     return Call(method=route.method, target=route.url(name=name), read=partial(_read, TemplateDeleted))
 
 
+def expect(name: str, width: int) -> Call[TemplateRow]:
+    """Say how many of its sandboxes will be wanted at once."""
+    route, body = routes.EXPECT_SANDBOXES, json_body(to_wire(ExpectSandboxes(width=width)))
+    return Call(method=route.method, target=route.url(name=name), read=partial(_read, TemplateRow), body=body)
+
+
 def images() -> Call[tuple[ImageRow, ...]]:
     """What a template can be made from."""
 
@@ -48,6 +65,31 @@ def images() -> Call[tuple[ImageRow, ...]]:
         return _read(ImageList, body).images
 
     return Call(method="GET", target=routes.LIST_IMAGES.url(), read=read)
+
+
+def host_template(
+    name: str,
+    *,
+    image: str,
+    preload: Sequence[str],
+    env: Mapping[str, str] | None,
+    limits: Mapping[str, float] | None,
+    network: bool,
+    egress: EgressPolicy | None,
+) -> CreateTemplate:
+    """The wire form of a template of this host's system."""
+    require(
+        not isinstance(preload, (str, bytes)), f"preload is one string, {preload!r}", 'give names: ["json", "decimal"]'
+    )
+    return CreateTemplate(
+        name=name,
+        image=image,
+        preload=tuple(preload),
+        env=dict(env or {}),
+        limits=limits,
+        network=network,
+        egress=egress_object(egress),
+    )
 
 
 def _read(kind: type[T], body: bytes) -> T:

@@ -86,6 +86,7 @@ HANDLERS: tuple[tuple[Route, Handler], ...] = (
     (routes.LIST_TEMPLATES, templates.listing),
     (routes.GET_TEMPLATE, templates.get),
     (routes.DELETE_TEMPLATE, templates.delete),
+    (routes.EXPECT_SANDBOXES, templates.expect),
     (routes.LIST_IMAGES, templates.images),
     (routes.GET_ENV_DIR, pools.get_env_dir),
     (routes.PUT_ENV_DIR, pools.put_env_dir),

@@ -106,6 +106,10 @@ NOTES: Mapping[str, Note] = {
     ),
     "list_templates": Note(summary="The templates that the caller can use."),
     "get_template": Note(summary="One template, and how far its bake is.", errors=("unknown_template",)),
+    "expect_sandboxes": Note(
+        summary="Say how many sandboxes of a template will be wanted at once, to have them parked; 0 takes it back.",
+        errors=("unknown_template", "forbidden"),
+    ),
     "delete_template": Note(
         summary="Forget a template, or give up its bake.",
         errors=("unknown_template", "template_in_use", "forbidden", "not_supported"),

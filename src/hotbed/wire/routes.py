@@ -67,6 +67,13 @@ LIST_TEMPLATES = Route(name="list_templates", method="GET", path="/v1/templates"
 DELETE_TEMPLATE = Route(
     name="delete_template", method="DELETE", path="/v1/templates/{name}", reply=templates.TemplateDeleted
 )
+EXPECT_SANDBOXES = Route(
+    name="expect_sandboxes",
+    method="POST",
+    path="/v1/templates/{name}/expect",
+    request=templates.ExpectSandboxes,
+    reply=templates.TemplateRow,
+)
 LIST_IMAGES = Route(name="list_images", method="GET", path="/v1/images", reply=templates.ImageList)
 GET_TEMPLATE = Route(name="get_template", method="GET", path="/v1/templates/{name}", reply=templates.TemplateRow)
 
@@ -195,11 +202,7 @@ LIST_POOLS = Route(name="list_pools", method="GET", path="/v1/pools", reply=pool
 GET_POOL = Route(name="get_pool", method="GET", path="/v1/pools/{id}", reply=pools.PoolRow)
 DELETE_POOL = Route(name="delete_pool", method="DELETE", path="/v1/pools/{id}", reply=sandboxes.Deleted)
 END_WORKERS = Route(
-    name="end_workers",
-    method="POST",
-    path="/v1/pools/{id}/end",
-    request=pools.EndWorkers,
-    reply=pools.WorkersEnded,
+    name="end_workers", method="POST", path="/v1/pools/{id}/end", request=pools.EndWorkers, reply=pools.WorkersEnded
 )
 EXCHANGE = Route(name="exchange", method="POST", path="/v1/pools/{id}/exchange")
 WORKER_OUTPUT = Route(
@@ -245,6 +248,7 @@ ROUTES: tuple[Route, ...] = (
     LIST_TEMPLATES,
     GET_TEMPLATE,
     DELETE_TEMPLATE,
+    EXPECT_SANDBOXES,
     LIST_IMAGES,
     CREATE_SANDBOX,
     DELETE_SANDBOXES,

@@ -75,6 +75,16 @@ class CreateTemplate:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ExpectSandboxes:
+    """So many sandboxes of a template will be wanted at once; 0 says that none are."""
+
+    width: int
+
+    def __post_init__(self) -> None:
+        require(self.width >= 0, f"width must be at least 0, not {self.width!r}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TemplateRow:
     """A template. `phase` is Pending, then Converting, then Distributing, then Live; Failed says why in `error`.
 

@@ -8,8 +8,9 @@ from collections.abc import Iterator
 import pytest
 
 from hotbed.errors import InvalidRequest, NodeUnavailable
-from hotbed.sdk.client import AsyncClient, Client, template_request
+from hotbed.sdk.client import AsyncClient, Client
 from hotbed.sdk.connect import aconnect, connect
+from hotbed.sdk.template_calls import host_template
 
 
 @pytest.fixture
@@ -70,4 +71,4 @@ def test_client_shows_its_node_and_whether_it_is_closed(urls: str) -> None:
 def test_template_without_a_name_is_refused() -> None:
     """Before any I/O."""
     with pytest.raises(InvalidRequest):
-        template_request("", image="host", preload=(), env=None, limits=None, network=True, egress=None)
+        host_template("", image="host", preload=(), env=None, limits=None, network=True, egress=None)

@@ -80,3 +80,16 @@ def test_what_is_final_is_told_from_what_is_not(client: Client) -> None:
     assert not Template(client.link, row).is_final(seen.append, 1e12)
     assert Template(client.link, replace(row, phase="Live")).is_final(seen.append, 0.0)
     assert len(seen) == 2
+
+
+def test_sandboxes_can_be_expected(client: Client) -> None:
+    """Before a step, and no more after it."""
+    assert client.expect("python", 3).name == "python"
+    assert client.release("python").name == "python"
+
+    async def scenario() -> None:
+        async with await aconnect(client.url) as other:
+            assert (await other.expect("python", 3)).name == "python"
+            assert (await other.release("python")).name == "python"
+
+    asyncio.run(scenario())

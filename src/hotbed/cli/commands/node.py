@@ -21,7 +21,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         description="Serve sandboxes on a Unix socket, and on TCP when a port is given, until SIGTERM.",
         epilog="Every setting can also come from HOTBED_<NAME> or from a settings file; a flag wins.",
     )
-    parser.add_argument("--socket", metavar="PATH", help="Unix socket (node.sock in the runtime directory)")
+    parser.add_argument("--socket", "--uds", metavar="PATH", help="Unix socket (node.sock in the runtime directory)")
     parser.add_argument("--host", help="TCP address (127.0.0.1)")
     parser.add_argument("--port", type=int, help="TCP port (none)")
     parser.add_argument("--embedded", action="store_true", default=None, help="detach, and end after the last client")

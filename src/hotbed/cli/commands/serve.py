@@ -18,7 +18,9 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         "Another address needs TLS and keys (`hotbed keys create`).",
         epilog="Every setting can also come from HOTBED_<NAME> or from a settings file; a flag wins.",
     )
-    parser.add_argument("--uds", dest="socket", metavar="PATH", help="Unix socket (node.sock in the runtime directory)")
+    parser.add_argument(
+        "--uds", "--socket", dest="socket", metavar="PATH", help="Unix socket (node.sock in the runtime directory)"
+    )
     parser.add_argument("--host", help="TCP address (127.0.0.1)")
     parser.add_argument("--port", type=int, help=f"TCP port ({PORT})")
     parser.add_argument("--tls-cert", metavar="FILE", help="certificate chain (PEM)")

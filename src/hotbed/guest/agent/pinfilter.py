@@ -15,7 +15,7 @@ NOTIFY = 0x7FC00000
 _ARCH_X86_64 = 0xC000003E
 _X32_BIT = 0x40000000
 _LOAD, _EQUAL, _AT_LEAST, _ABOVE, _ANY_BIT, _AND, _RETURN = 0x20, 0x15, 0x35, 0x25, 0x45, 0x54, 0x06
-_NUMBER, _ARCH, _ARGUMENTS = 0, 4, 16  # offsets in struct seccomp_data
+_NUMBER, _ARCH, _POINTER, _ARGUMENTS = 0, 4, 8, 16  # offsets in struct seccomp_data
 _ARCH_SET_FS = 0x1002
 _NOT_PLAIN = 0o1 | 0o100 | 0o200000 | 0o10000000  # O_WRONLY, O_CREAT, O_DIRECTORY, O_PATH
 PIPE_BYTES = 4096  # what one read of a random device gets from its pipe
@@ -86,8 +86,18 @@ _TIME: Sequence[Tuple[int, List[Instruction]]] = (
 )
 
 
-def build(level: str) -> bytes:
-    """The filter of a level, `rng` or `full`, as an array of struct sock_filter."""
+def _made_at(address: int) -> List[Instruction]:
+    """A call that is made by this instruction passes."""
+    low, high = address & 0xFFFFFFFF, address >> 32
+    here = [(_LOAD, 0, 0, _POINTER), (_EQUAL, 0, 3, low), (_LOAD, 0, 0, _POINTER + 4), (_EQUAL, 0, 1, high)]
+    return here + _PASS
+
+
+def build(level: str, passing: Sequence[Tuple[int, int]] = ()) -> bytes:
+    """The filter of a level, `rng` or `full`, as an array of struct sock_filter.
+
+    `passing` are calls, by number and the address behind their instruction, that nobody needs to see.
+    """
     program: List[Instruction] = [
         (_LOAD, 0, 0, _ARCH),
         (_EQUAL, 1, 0, _ARCH_X86_64),
@@ -97,7 +107,8 @@ def build(level: str) -> bytes:
         *_PASS,
     ]
     for number, body in (*_RANDOMNESS, *(_TIME if level == "full" else ())):
-        program.append((_EQUAL, 0, len(body), number))
-        program += body
+        known = [step for call, address in passing if call == number for step in _made_at(address)]
+        program.append((_EQUAL, 0, len(known) + len(body), number))
+        program += known + body
     program += _PASS
     return b"".join(struct.pack("HBBI", *instruction) for instruction in program)

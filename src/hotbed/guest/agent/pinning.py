@@ -21,10 +21,10 @@ import platform
 import socket
 import struct
 import sys
-from typing import Tuple
+from typing import Sequence, Tuple
 
 from .. import kernel
-from . import pinfilter
+from . import loader, pinfilter
 
 CHECK_BYTES = 32
 ENTROPY_BYTES = 32
@@ -51,8 +51,8 @@ class NotPinned(Exception):
 class Filter:
     """A filter as the kernel takes it, kept at one address."""
 
-    def __init__(self, level: str) -> None:
-        program = pinfilter.build(level)
+    def __init__(self, level: str, passing: Sequence[loader.Site] = ()) -> None:
+        program = pinfilter.build(level, passing)
         self._buffer = ctypes.create_string_buffer(program, len(program))
         self._prog = struct.pack("HxxxxxxQ", len(program) // 8, ctypes.addressof(self._buffer))  # struct sock_fprog
         self._flags = _NEW_LISTENER | _WAIT_KILLABLE
@@ -72,12 +72,13 @@ class Pinning:
     """Pins forks of this process."""
 
     def __init__(self) -> None:
-        self._filters = {level: Filter(level) for level in ("rng", "full")}
         self._facts = 0 if sys.flags.hash_randomization else HASHES
         if asks_vdso(platform.libc_ver()):
             self._facts |= VDSO
         if kernel.SUPPORTED and kernel.call(_NR_PERSONALITY, _QUERY) & _NO_RANDOMIZATION:
             self._facts |= ADDRESSES
+        passing = loader.sites() if self._facts & ADDRESSES else ()
+        self._filters = {level: Filter(level, passing) for level in ("rng", "full")}
 
     def enter(self, channel: socket.socket, level: str, *, spawns: bool = False) -> bytes:
         """Pin the calling thread, and what it starts; a seed for its generators. Raises `NotPinned`.

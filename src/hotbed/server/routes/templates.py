@@ -93,6 +93,21 @@ async def delete(node: Node, call: Call) -> TemplateDeleted:
     return TemplateDeleted(id=name)
 
 
+async def expect(node: Node, call: Call) -> TemplateRow:
+    """Have as many parked as will be wanted, or as few as that none will be."""
+    node.check_open()
+    name = _named(node, call)
+    _check_changeable(node, call, name)
+    node.templates.spec(name)
+    await node.templates.expect(name, _declared(node, call, call.body.width))
+    return node.bakes.row(name)
+
+
+def _check_changeable(node: Node, call: Call, name: str) -> None:
+    if call.tenant is not None and name in node.templates.public:
+        raise Forbidden(f"template {name} is of the shared catalog: it is always warm and nobody's to change")
+
+
 async def remove(node: Node, name: str) -> None:
     """The same from either wire."""
     alive = sum(session.template.spec.name == name for session in node.sessions)

@@ -13,15 +13,18 @@ ALLOW, NOTIFY = pinfilter.ALLOW, pinfilter.NOTIFY
 X86_64 = 0xC000003E
 
 
-def verdict(level: str, number: int, *arguments: int, arch: int = X86_64) -> int:
-    """What the filter says to a call, by interpreting it."""
+SITE = 0x7FFFF7FEA2FA
+
+
+def verdict(level: str, number: int, *arguments: int, arch: int = X86_64, at: int = 0) -> int:
+    """What the filter says to a call made `at` an address, by interpreting it."""
     words = [word & (1 << 64) - 1 for word in (*arguments, *[0] * (6 - len(arguments)))]
-    data = struct.pack("=iIQ6Q", number, arch, 0, *words)
-    program = list(struct.iter_unpack("HBBI", pinfilter.build(level)))
-    at = register = 0
+    data = struct.pack("=iIQ6Q", number, arch, at, *words)
+    program = list(struct.iter_unpack("HBBI", pinfilter.build(level, [(257, SITE)])))
+    step = register = 0
     while True:
-        code, yes, no, value = program[at]
-        at += 1
+        code, yes, no, value = program[step]
+        step += 1
         if code == 0x20:
             register = struct.unpack_from("=I", data, value)[0]
         elif code == 0x54:
@@ -35,7 +38,7 @@ def verdict(level: str, number: int, *arguments: int, arch: int = X86_64) -> int
                 0x25: register > value,
                 0x45: bool(register & value),
             }
-            at += yes if holds[code] else no
+            step += yes if holds[code] else no
 
 
 @pytest.mark.parametrize(
@@ -94,3 +97,17 @@ def test_other_architectures_are_the_template_filter_s_business() -> None:
     """Their numbers mean other calls."""
     assert verdict("full", 318, arch=0x40000003) == ALLOW
     assert verdict("full", 0x40000000 | 318) == ALLOW
+
+
+@pytest.mark.parametrize(
+    ("call", "at", "stops"),
+    [
+        ((257, -100, 0x1234, os.O_RDONLY), SITE, False),
+        ((257, -100, 0x1234, os.O_RDONLY), SITE + 1, True),
+        ((257, -100, 0x1234, os.O_RDONLY), SITE + (1 << 32), True),
+        ((318, 0, 16, 0), SITE, True),
+    ],
+)
+def test_a_call_that_needs_no_look_is_known_by_its_instruction(call: tuple[int, ...], at: int, stops: bool) -> None:
+    """That call, from exactly there."""
+    assert verdict("rng", *call, at=at) == (NOTIFY if stops else ALLOW)
