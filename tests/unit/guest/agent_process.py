@@ -113,30 +113,34 @@ def become_agent(sock: socket.socket, config: dict[str, Any], as_pid_1: bool, pi
         number = os.dup2(sock.detach(), 3, inheritable=False)
         os.closerange(4, 4096)
         if pids:
-            limit_processes(pids)
+            stop_being_root()
         if as_pid_1 or pids:
-            enter_pid_namespace()
+            enter_pid_namespace(pids)
         agent.main(socket.socket(fileno=number), time.monotonic_ns(), config)
     finally:
         os._exit(99)
 
 
-def limit_processes(pids: int) -> None:
-    """At most so many processes, counted per user and user namespace, and never for root."""
+def stop_being_root() -> None:
+    """No limit of processes counts for root."""
     if os.geteuid() == 0:
         os.setgroups([])
         os.setresgid(NOBODY, NOBODY, NOBODY)
         os.setresuid(NOBODY, NOBODY, NOBODY)
     ctypes.CDLL(None).prctl(4, 1, 0, 0, 0)  # PR_SET_DUMPABLE, which the change of user took away
-    resource.setrlimit(resource.RLIMIT_NPROC, (pids, pids))
 
 
-def enter_pid_namespace() -> None:
-    """Go on as pid 1 with a /proc of its own; the outer process waits for it."""
+def enter_pid_namespace(pids: int) -> None:
+    """Go on as pid 1 with a /proc of its own; the outer process waits for it.
+
+    The limit of processes, if there is one, is set inside: there nobody is counted but these.
+    """
     libc = ctypes.CDLL(None, use_errno=True)
     uid, gid = os.geteuid(), os.getegid()
     if libc.unshare(CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID) != 0:
         os._exit(98)
+    if pids:
+        resource.setrlimit(resource.RLIMIT_NPROC, (pids, pids))
     for name, text in (("setgroups", "deny"), ("uid_map", f"0 {uid} 1"), ("gid_map", f"0 {gid} 1")):
         Path(f"/proc/self/{name}").write_text(text)
     child = os.fork()

@@ -12,7 +12,6 @@ import _thread
 import errno
 import os
 import socket
-import time
 from typing import Callable, List, Mapping, Sequence
 
 from . import spawn
@@ -50,7 +49,7 @@ def start(
     _begin(work)
     over.acquire()
     while len(os.listdir(_THREADS)) > 1:
-        time.sleep(0.0001)  # it has nothing left to do but to end
+        os.sched_yield()  # it has nothing left to do but to end
     if failed:
         raise failed[0]
     return started[0]

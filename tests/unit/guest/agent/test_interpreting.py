@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from hotbed.guest.agent import interpreting
 from hotbed.runtime.standing import Interpreter
 from tests.unit.guest.agent_process import AgentProcess
 
@@ -19,8 +20,10 @@ SHELL = ("sh -c 'program=$(cat); eval \"$program\"' sh", "sh")
 
 
 @pytest.fixture
-def make(tmp_path: Path) -> Iterator[Any]:
-    """Agents of a template that has the shell for an interpreter."""
+def make(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """Agents of a template that has the shell for an interpreter. Outside a sandbox /tmp is not theirs alone."""
+    monkeypatch.setattr(interpreting, "_FOLDER", str(tmp_path / "tmp"))
+    monkeypatch.setenv("PATH", os.defpath)  # a folder of it that may not be entered is another error
     made: list[AgentProcess] = []
 
     def one(interpreter: tuple[str, str] = SHELL, **config: Any) -> AgentProcess:
