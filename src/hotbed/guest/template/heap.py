@@ -8,15 +8,18 @@ nearly each of them. With the gaps filled, they come one after the other from po
 from __future__ import annotations
 
 import gc
+import itertools
 import sys
-from typing import Callable, List
+from typing import Callable, List, Optional, Sequence
 
 from .. import kernel
 
 _STEP, _LARGEST = 16, 512  # the block sizes of Objects/obmalloc.c
 _POOL = 16 << 10 if sys.version_info >= (3, 10) else 4 << 10
 _POOL_HEADER = 48
+_WHOLE_POOLS = 3  # worth of blocks that are taken before the first look: any two pools' worth holds one whole
 _MOST_BYTES = 16 << 20  # of one size: gaps that imports of a large library left are more than a megabyte
+_COMPLEX = 1j  # two floats: 32 bytes, where a result that is an int may lie in a larger block than it needs
 _EMPTY = sys.getsizeof(b"")
 
 _fillers: List[object] = []
@@ -37,21 +40,34 @@ def fill_gaps() -> int:
 
 
 def _fill(size: int) -> int:
-    """Take blocks until a whole pool of them came in one piece: it was a fresh one, and goes back."""
+    """Take blocks until a whole pool of them came in one piece: it was a fresh one, and goes back.
+
+    They are looked at when many have been taken: to look takes blocks as well, of the size of an int.
+    """
     make = _maker(size)
-    whole = (_POOL - _POOL_HEADER) // size
+    count = _WHOLE_POOLS * ((_POOL - _POOL_HEADER) // size)
     taken: List[object] = []
+    while len(taken) * size <= _MOST_BYTES:
+        blocks = [make() for _ in itertools.repeat(None, count)]
+        fresh = _whole_pool(blocks, size)
+        taken += blocks[:fresh]
+        if fresh is not None:
+            _fillers.extend(taken)
+            return len(taken) * size
+        count *= 2
+    return 0  # some other allocator: there are no pools to fill
+
+
+def _whole_pool(blocks: Sequence[object], size: int) -> Optional[int]:
+    """Where the first of so many blocks is that lie one after the other."""
+    whole = (_POOL - _POOL_HEADER) // size
     run = last = 0
-    while run < whole:
-        if len(taken) * size > _MOST_BYTES:  # some other allocator: there are no pools to fill
-            return 0
-        block = make()
-        taken.append(block)
+    for index, block in enumerate(blocks):
         run = run + 1 if id(block) == last + size else 1
         last = id(block)
-    del taken[len(taken) - whole :]
-    _fillers.extend(taken)
-    return len(taken) * size
+        if run == whole:
+            return index + 1 - whole
+    return None
 
 
 def _maker(size: int) -> Callable[[], object]:
@@ -59,5 +75,5 @@ def _maker(size: int) -> Callable[[], object]:
     if size == _STEP:
         return object
     if size == 2 * _STEP:
-        return lambda: _LARGEST << 40
+        return lambda: -_COMPLEX
     return lambda: bytes(size - _EMPTY)

@@ -43,7 +43,7 @@ def test_each_kind_of_filler_takes_the_block_it_is_for(size: int) -> None:
     assert (sys.getsizeof(made) + 15) // 16 * 16 == size
 
 
-@pytest.mark.parametrize("size", [16, 48, 128, 512])
+@pytest.mark.parametrize("size", [16, 32, 48, 128, 512])
 def test_objects_made_after_filling_lie_one_after_the_other(size: int) -> None:
     assert in_fork(f"lies_together({size})") == 0
 
