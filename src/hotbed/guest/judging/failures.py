@@ -47,6 +47,15 @@ def rebuild(
     return error
 
 
+def may_be_raised(op: str, error: BaseException) -> bool:
+    """Whether an exception of the tests' own, which the candidate was told of, may come back to them out of this."""
+    if isinstance(error, StopIteration):
+        return op in ("next", "send", "throw")
+    if isinstance(error, StopAsyncIteration):
+        return op == "anext"
+    return isinstance(error, Exception)
+
+
 def _ordinary(names: List[str], args: List[Any], known: Mapping[str, Type[BaseException]]) -> BaseException:
     for name in names:
         base = known.get(name) or _builtin(name)

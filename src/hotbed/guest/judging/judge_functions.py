@@ -36,6 +36,9 @@ def _methods(prefix: str, owner: Any, fixtures: Dict[str, Any]) -> Iterator[Tupl
         if name.startswith("test"):
             marks = minipytest.marks_of(owner, value)
             yield from _expand(prefix + "::" + name, value, marks, {**fixtures, **own}, _binder(owner, name))
+    for name, value in vars(owner).items():
+        if name.startswith("Test") and inspect.isclass(value) and not issubclass(value, unittest.TestCase):
+            yield from _methods(prefix + "::" + name, value, {**fixtures, **own})
 
 
 def _binder(owner: Any, name: str) -> Callable[[], Any]:

@@ -79,6 +79,8 @@ class ScriptStyle:
             return verdict
         missing = self._provide(namespace, peer, found, wanted)
         self._execute(verdict, namespace, hook, candidate, missing)
+        if peer.over is not None:  # also where the tests caught that
+            verdict.say(peer.over.status, peer.over.reason)
         return verdict
 
     def _entry(self) -> str:

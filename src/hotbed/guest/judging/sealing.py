@@ -4,7 +4,7 @@ What ends a candidate (its socket closed, a message that is not one, time run ou
 `Exception`: it passes through the tests' own `except Exception` and ends the run. What the candidate merely raised is
 an ordinary exception of the tests' world. All that a candidate may do to the judge is answer, and call back the
 functions that a test handed it: functions can be called, iterators advanced, other objects offer their public
-attributes. Nothing else of the judge can be named.
+attributes, as far as `offered` goes. Nothing else of the judge can be named.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from __future__ import annotations
 import time
 from typing import Any, Callable, Dict, List, NoReturn, Optional, Set, Tuple, Type
 
-from . import callbacks, calls, failures, plain, proxies
+from . import callbacks, calls, failures, offered, plain, proxies
 from .proxy_functions import AsyncItems, Function, Generator, Items
 
 SLOW_S = 0.02
@@ -86,6 +86,8 @@ class JudgePeer(calls.Peer):
         self._stubs: Dict[int, Any] = {}
         self._named: Set[int] = set()
         self._surroundings = callbacks.Surroundings()
+        self._offered = offered.Offered()
+        self._just_told: Set[int] = set()  # exceptions that the candidate was told of while its present call lasts
         channel.wait = patience.wait
 
     def question(self, op: str, target: Any, args: Tuple[Any, ...], kwargs: Optional[Dict[str, Any]] = None) -> Any:
@@ -105,6 +107,8 @@ class JudgePeer(calls.Peer):
                 self._finish(error)
             finally:
                 self._depth -= 1
+                if self._depth == 0:
+                    self._just_told.clear()
 
     def _before(self) -> None:
         self._patience.begin()
@@ -172,6 +176,8 @@ class JudgePeer(calls.Peer):
             number = len(self._lent)
             self._lent.append(value)
             self._numbers[id(value)] = number
+            if self._nesting == 0:  # else it is what a candidate made of something
+                self._offered.lend(value)
         return {"h": [number, callbacks.kind(value)]}
 
     def _by_name(self, stub: Function) -> Any:
@@ -229,6 +235,13 @@ class JudgePeer(calls.Peer):
         allowed = callbacks.ALLOWED[callbacks.kind(value)].get(op)
         if allowed is None:
             raise TypeError(f"the tests' object cannot be asked for {str(op)[:40]}")
+        self._offered.check(value)
+        if op == "getattr":
+            return self._offered.get(value, *args)
+        if op == "setattr":
+            return self._offered.set(value, args[0], args[1], is_plain=not _is_live(args[1]))
+        if op == "delattr":
+            return self._offered.delete(value, *args)
         return allowed(value, *args, **kwargs)
 
     def told(self, error: BaseException) -> Tuple[List[str], Optional[int], List[Any]]:
@@ -236,15 +249,25 @@ class JudgePeer(calls.Peer):
         return failures.names_of(error), self.origin(error), failures.plain_arguments(error)
 
     def origin(self, error: BaseException) -> Optional[int]:
-        found = self.lend(error)["h"][0]
-        return int(found)
+        found = int(self.lend(error)["h"][0])
+        self._just_told.add(found)
+        return found
 
     def failed(
         self, op: str, names: List[str], origin: Any, args: List[Any], attributes: Optional[Dict[str, Any]] = None
     ) -> NoReturn:
-        if type(origin) is int and 0 <= origin < len(self._lent) and isinstance(self._lent[origin], Exception):
+        if type(origin) is int and origin in self._just_told and failures.may_be_raised(op, self._lent[origin]):
             raise self._lent[origin]
         raise failures.rebuild(op, names, args, self.errors, attributes)
+
+
+def _is_live(value: Any) -> bool:
+    """Whether a value is, or holds near its top, what stays in the candidate's sandbox."""
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return any(map(_is_live, value))
+    if isinstance(value, dict):
+        return any(map(_is_live, value.values()))
+    return proxies.live(value) is not None or callable(value)
 
 
 _ITEMS = {"i": Items, "g": Generator, "a": AsyncItems, "w": Items}

@@ -23,11 +23,18 @@ _SETUP_S = 600.0
 _REMOVE = """
 import json, os, sys
 names, keep = json.load(sys.stdin)
-for folder, _, files in os.walk("."):
-    for name in files:
-        path = os.path.normpath(os.path.join(folder, name))
-        if name in names and path not in keep:
-            os.unlink(path)
+folders = ["."]
+while folders:
+    folder = folders.pop()
+    try:
+        entries = list(os.scandir(folder))
+    except OSError:
+        continue  # nothing in it will be found by the tests either
+    folders += [entry.path for entry in entries if entry.is_dir(follow_symlinks=False)]
+    for entry in entries:
+        if entry.name in names and os.path.normpath(entry.path) not in keep and not entry.is_dir(follow_symlinks=False):
+            os.chmod(folder, 0o755)
+            os.unlink(entry.path)
 """
 
 
@@ -129,6 +136,8 @@ class Steps:
 def _stopped(spec: CommandReward, step: Step, outcome: ExecOutcome) -> GradeResult:
     """A step before the tests failed: the candidate's patch or setup, or the spec's own files."""
     told = _tail(outcome.stderr or outcome.stdout)
+    if step.remove:
+        return candidate_failure(f"what the candidate left could not be cleared ({outcome.status}): {told}")
     if not step.is_candidate:
         return spec_failure(f"a step of the spec failed ({outcome.status}): {told}")
     failed = command_result(spec, RunOutcome(status="exit", exit_code=outcome.exit_code), None)

@@ -74,3 +74,19 @@ def test_an_unreadable_exception_is_described() -> None:
             raise RuntimeError
 
     assert failures.describe(Mute()) == "(no text)" and failures.describe(ValueError("x")) == "x"
+
+
+@pytest.mark.parametrize(
+    ("op", "error", "may"),
+    [
+        ("call", ValueError(), True),
+        ("call", StopIteration(), False),
+        ("next", StopIteration(), True),
+        ("call", StopAsyncIteration(), False),
+        ("anext", StopAsyncIteration(), True),
+        ("call", KeyboardInterrupt(), False),
+    ],
+)
+def test_an_exception_of_the_tests_comes_back_where_it_may(op: str, error: BaseException, may: bool) -> None:
+    """One that ends an iteration only out of asking for the next item."""
+    assert failures.may_be_raised(op, error) is may
