@@ -17,13 +17,14 @@ The two sides differ in what they perform, lend and borrow, and in how patient t
 
 from __future__ import annotations
 
+import collections
 import functools
 import socket
 import struct
 import threading
 from typing import Any, Callable, Dict, List, NoReturn, Optional, Sequence, Tuple, Type
 
-from . import failures, plain
+from . import failures, merging, plain
 
 MESSAGE_LIMIT = 16 << 20
 NESTING_LIMIT = 40
@@ -31,7 +32,7 @@ NESTING_LIMIT = 40
 _LENGTH = struct.Struct("!I")
 _TIMEVAL = struct.Struct("ll")
 _SHAPES = {"q": 4, "k": 2, "e": 4}
-_MUTABLE = frozenset((list, dict, set, bytearray))
+_MUTABLE = frozenset((list, dict, set, bytearray, collections.deque))
 _IMMUTABLE = frozenset((int, str, float, bool, type(None), tuple, bytes))
 
 
@@ -163,7 +164,7 @@ class Peer:
             if kwargs:
                 message += b"\n" + plain.encode(kwargs, self.lend)
             self.channel.send(message)
-            return self._answer_to(number, op, args)
+            return self._answer_to(number, op, [*args, *kwargs.values()] if kwargs else args)
 
     def _answer_to(self, number: int, op: str, args: Sequence[Any]) -> Any:
         while True:
@@ -173,13 +174,15 @@ class Peer:
             elif head[0] != number:
                 raise Broken(f"an answer to question {head[0]}, not {number}")
             elif head[1] == "e":
+                if len(lines) > 2:
+                    merging.merge_arguments(args, plain.decode(lines[2], self.borrow))
                 return self.failed(op, *_failure_parts(head, lines, self.borrow))
             else:
                 return self._value(lines, args)
 
     def _value(self, lines: List[bytes], args: Sequence[Any]) -> Any:
         if len(lines) > 1:
-            merge_arguments(args, plain.decode(lines[1], self.borrow))
+            merging.merge_arguments(args, plain.decode(lines[1], self.borrow))
         if lines[0].startswith(b'{"a":'):
             index = plain.decode(lines[0], lambda tag, value: value if tag == "a" else None)
             if type(index) is not int or not 0 <= index < len(args):
@@ -194,7 +197,7 @@ class Peer:
             head = plain.parse(lines[0])
         except plain.BadData:
             raise Broken("a message without a head") from None
-        if type(head) is not list or len(head) < 2 or type(head[0]) is not int or not 2 <= len(lines) <= 3:
+        if type(head) is not list or len(head) < 2 or type(head[0]) is not int or not 2 <= len(lines) <= 4:
             raise Broken("not a message")
         if type(head[1]) is not str or _SHAPES.get(head[1]) != len(head):
             raise Broken("not a message")
@@ -212,15 +215,22 @@ class Peer:
         if self._nesting >= NESTING_LIMIT:
             raise Broken(f"questions nested deeper than {NESTING_LIMIT}")
         self._nesting += 1
+        given: List[Any] = []
+        before = lines[0]
         try:
             args = plain.decode(lines[0], self.borrow)
             kwargs = plain.decode(lines[1], self.borrow) if len(lines) > 1 else {}
             if type(args) is not list or type(kwargs) is not dict:
                 raise plain.BadData("not arguments")
+            if kwargs:
+                given = [*args, *kwargs.values()]
+                before = self._after(given, b"")
+            else:
+                given = args
             value = self.perform(head[2], head[3], args, kwargs)
-            message = self._answer(head[0], value, args, lines[0])
+            message = self._answer(head[0], value, given, before)
         except self.answerable as error:
-            message = self._failure(head[0], error)
+            message = self._failure(head[0], error, given, before)
         finally:
             self._nesting -= 1
         self.channel.send(message)
@@ -232,18 +242,31 @@ class Peer:
                 if argument is value:
                     text = b'{"a":%d}' % index
         message = b'[%d,"k"]\n%b' % (number, text or plain.encode(value, self.lend))
-        if any(type(each) in _MUTABLE or type(each).__name__ == "ndarray" for each in args):
-            after = plain.encode(args, self.lend)
-            if after != before:
-                message += b"\n" + after
-        return message
+        after = self._after(args, before)
+        return message + b"\n" + after if after else message
 
-    def _failure(self, number: int, error: BaseException) -> bytes:
+    def _after(self, given: List[Any], before: bytes) -> bytes:
+        """What became of the arguments; nothing if they are what they were."""
+        if not any(type(each) in _MUTABLE or type(each).__name__ == "ndarray" for each in given):
+            return b""
+        after = plain.encode(given, self.lend)
+        return b"" if after == before else after
+
+    def _failure(self, number: int, error: BaseException, given: Sequence[Any] = (), before: bytes = b"") -> bytes:
         head = plain.dumps([number, "e", failures.names_of(error), self.origin(error)])
+        message = head + b"\n" + plain.encode(failures.plain_arguments(error))
         attributes = failures.plain_attributes(error)
-        return (
-            head + b"\n" + plain.encode(failures.plain_arguments(error)) + (b"\n" + attributes if attributes else b"")
-        )
+        after = self._changed_until(given, before)
+        if after:
+            return message + b"\n" + (attributes or plain.encode({})) + b"\n" + after
+        return message + b"\n" + attributes if attributes else message
+
+    def _changed_until(self, given: Sequence[Any], before: bytes) -> bytes:
+        """The same for a call that failed: what can no longer be told is left as it was."""
+        try:
+            return self._after(list(given), before)
+        except (TypeError, ValueError, RecursionError):
+            return b""
 
 
 @functools.lru_cache(maxsize=1000)
@@ -261,35 +284,3 @@ def _failure_parts(
     if type(attributes) is not dict or any(type(name) is not str for name in attributes):
         raise Broken("not a failure")
     return names, head[3], args, attributes
-
-
-def merge_arguments(args: Sequence[Any], now: Any) -> None:
-    """Carry over what the callee did to mutable arguments. The objects stay the same ones, as in a local call."""
-    if type(now) is not list or len(now) != len(args):
-        raise plain.BadData("not the arguments")
-    for old, new in zip(args, now):
-        merge(old, new)
-
-
-def merge(old: Any, new: Any) -> bool:
-    """Make `old` equal to `new` in place; False where that is not possible."""
-    kind = type(old)
-    if kind is not type(new):
-        return False
-    if kind is list:
-        kept = [o if merge(o, n) else n for o, n in zip(old, new)]
-        old[:] = kept + new[len(kept) :]
-    elif kind is dict:
-        kept_items = {key: old[key] if key in old and merge(old[key], item) else item for key, item in new.items()}
-        old.clear()
-        old.update(kept_items)
-    elif kind is set:
-        old.clear()
-        old.update(new)
-    elif kind is bytearray:
-        old[:] = new
-    elif kind.__name__ == "ndarray" and old.shape == new.shape and old.dtype == new.dtype:
-        old[...] = new
-    else:
-        return False
-    return True

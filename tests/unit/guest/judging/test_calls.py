@@ -116,13 +116,3 @@ def test_a_slow_drip_is_noticed() -> None:
         channel.receive()
     ours.close()
     theirs.close()
-
-
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [([1, [2]], [3]), ({"a": [1], "b": 2}, {"a": [1, 2]}), ({1}, {2}), (bytearray(b"a"), bytearray(b""))],
-)
-def test_merge_makes_equal_in_place(old: Any, new: Any) -> None:
-    """Lists, dicts, sets, bytearrays, nested."""
-    assert calls.merge(old, new) and old == new
-    assert not calls.merge(1, 2)
