@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from hotbed import Client, NodeUnavailable, RLPool, connect
+from hotbed import Client, RLPool, connect
+from hotbed.errors import InvalidRequest
 from tests.e2e.pooling import ACTOR, Pooling, boxes_in_use, client, host_pid_of, parent_of, pooling, wait_until
 from tests.e2e.published_pool import write_files
 
@@ -44,24 +45,65 @@ def test_the_templates_death_is_survived(pooling: Pooling) -> None:
     assert all(tasks)
 
 
-def test_the_nodes_death_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In the middle of a step: no reward, then an error that says that there is no node."""
+def pool_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A node and an environment that only this test has."""
     monkeypatch.setenv("HOTBED_RUNTIME_DIR", str(tmp_path / "run"))
     monkeypatch.setenv("HOTBED_HOME", str(tmp_path / "home"))
     write_files(tmp_path, {"env/env.py": ACTOR})
-    with connect() as client:
-        pool = RLPool(tmp_path / "env", 2, client=client)
-        pool.reset()
-        node = int((tmp_path / "run" / "node.pid").read_text())
-        pool.step_async(["time.sleep(5)", "time.sleep(5)"])
-        os.kill(node, signal.SIGKILL)
-        _, rewards, _, details = pool.step_wait()
-        with pytest.raises(NodeUnavailable):
-            pool.reset()
-        pool.close()
 
-    assert rewards == [None, None]
-    assert [detail["status"] for detail in details] == ["lost", "lost"]
+
+def kill_node(tmp_path: Path) -> None:
+    """As the kernel would that is out of memory."""
+    os.kill(int((tmp_path / "run" / "node.pid").read_text()), signal.SIGKILL)
+
+
+def test_the_nodes_death_is_told_and_the_pool_goes_on_in_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In the middle of a step: no reward and why, again and again, until a reset; then the same episodes as ever."""
+    pool_of_its_own(tmp_path, monkeypatch)
+    with connect() as client, RLPool(tmp_path / "env", 2, seed=7, client=client) as pool:
+        pool.reset()
+        first = pool.id
+        pool.step_async(["time.sleep(5)", "1"])
+        kill_node(tmp_path)
+        batches = [pool.step_wait(), pool.step(["1", "1"])]
+        tasks = pool.reset()
+        _, rewards, _, details = pool.step(["1", "1"])
+
+        for _, told, _, entries in batches:
+            assert told[0] is None and entries[0]["status"] == "lost"
+            assert "the node that it ran on has ended" in entries[0]["reason"]
+            assert all(entry["step_ms"] >= 0 for entry in entries)
+        assert all(tasks) and None not in rewards and {entry["status"] for entry in details} == {"ok"}
+        assert pool.id != first
+
+
+def test_a_replay_recovers_from_the_nodes_death_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a new worker of a new node; no worker is taken for one that still has to answer."""
+    pool_of_its_own(tmp_path, monkeypatch)
+    with connect() as client, RLPool(tmp_path / "env", 2, recover="replay", client=client) as pool:
+        pool.reset()
+        pool.step(["1", "2"])
+        pool.step_async(["time.sleep(1)", "time.sleep(1)"])
+        kill_node(tmp_path)
+        _, rewards, _, details = pool.step_wait()
+        assert None not in rewards and [entry.get("recovered") for entry in details] == [True, True]
+        assert all(pool.reset())
+
+
+def test_a_pool_whose_folder_has_changed_is_not_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its episodes would be others, and nobody would know."""
+    pool_of_its_own(tmp_path, monkeypatch)
+    with connect() as client, RLPool(tmp_path / "env", 1, client=client) as pool:
+        pool.reset()
+        pool.step_async(["time.sleep(5)"])
+        kill_node(tmp_path)
+        pool.step_wait()
+        (tmp_path / "env/env.py").write_text(ACTOR + "# changed\n")
+        for _ in range(2):
+            with pytest.raises(InvalidRequest, match="has changed"):
+                pool.reset()
 
 
 def test_a_client_that_is_killed_leaves_nothing(client: Client, tmp_path: Path) -> None:

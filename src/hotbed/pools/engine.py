@@ -65,10 +65,10 @@ class Engine:
             self.seats[index].begin(seed)
         try:
             self.run_reset(list(seeds))
-        except BaseException:  # interrupted: an answer may still come, and would be taken for the next one's
+        except BaseException as stop:  # interrupted: an answer may still come, and would be taken for the next one's
             for index in seeds:
                 self._forget(index)
-                self.lose(index, "its reset was interrupted")
+                self.lose(index, stop.message if isinstance(stop, Error) else "its reset was interrupted")
             raise
 
     def run_reset(self, indices: Sequence[int]) -> None:
@@ -175,7 +175,7 @@ class Engine:
             index, at_s, header, _, _ = arrival
             seat = self.seats[index]
             seat.busy = False
-            seat.step_ms = (at_s - seat.posted_s) * 1e3
+            seat.step_ms = max(0.0, at_s - seat.posted_s) * 1e3  # a lane may have closed before it was asked
             answer = _silence(arrival) if header is None else replies.read_step(header, seat.request_id)
             answers[index] = answer
             if isinstance(answer, Failure):

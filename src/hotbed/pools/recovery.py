@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
+from hotbed.errors import Error
 from hotbed.pools.engine import Engine
 from hotbed.pools.replies import Failure, Stepped
 from hotbed.pools.seats import Phase, Seat, digest_of
@@ -29,7 +30,10 @@ def is_recoverable(answer: Stepped | Failure) -> bool:
 def _recover(engine: Engine, seat: Seat, action: object) -> Stepped | Failure:
     death = seat.failure
     assert death is not None
-    obstacle = _replay(engine, seat) if seat.log else "its episode was forked under another seed"
+    try:
+        obstacle = _replay(engine, seat) if seat.log else "its episode was forked under another seed"
+    except Error as error:
+        obstacle = f"there is no fresh worker: {error}"
     if obstacle is None:
         answer = _step(engine, seat, action)
         if isinstance(answer, Stepped):

@@ -18,7 +18,7 @@ from collections.abc import Iterable, Sequence
 from types import TracebackType
 from typing import Any
 
-from hotbed.errors import EpisodeDone, InvalidRequest, NotReset, PoolBusy, PoolClosed
+from hotbed.errors import EpisodeDone, Error, InvalidRequest, NotReset, PoolBusy, PoolClosed
 from hotbed.pools import entries, recovery
 from hotbed.pools.arguments import brief, counted, masked, named
 from hotbed.pools.contract import Autoreset, PoolOptions
@@ -195,6 +195,14 @@ class VectorPool:
                 seat = self._seats[index]
                 seat.log.append(Logged(None, digest_of(seat.task)))
 
+    def _begin_again(self, chosen: Sequence[int]) -> None:
+        """What autoreset does. Where no episode could begin, the entries of these workers say why."""
+        try:
+            self._begin(chosen, [None] * self.n)
+        except Error:
+            if any(self._seats[index].phase is not Phase.FAILED for index in chosen):
+                raise
+
     def _post(self, actions: dict[int, Any]) -> None:
         """Send what is to be sent: nothing to a failed worker, a reset instead of a step where autoreset says so."""
         seats = self._seats
@@ -232,7 +240,7 @@ class VectorPool:
     def _at_hand(self, chosen: Sequence[int]) -> dict[int, Entry]:
         """Entries of seats that were sent nothing: those to reset begin anew, the others stand at their failure."""
         resets = [index for index in chosen if index in self._resets]
-        self._begin(resets, [None] * self.n)
+        self._begin_again(resets)
         self._resets = [index for index in self._resets if index not in resets]
         return {
             index: entries.began(seat) if index in resets else entries.failed(seat)
@@ -246,7 +254,7 @@ class VectorPool:
         found = {index: self._settled(self._seats[index], answer) for index, answer in answers.items()}
         if self._options.autoreset == "same_step":
             ended = [index for index, entry in found.items() if entry[2]]
-            self._begin(ended, [None] * self.n)
+            self._begin_again(ended)
             found.update((index, entries.restarted(self._seats[index], found[index])) for index in ended)
         return found
 

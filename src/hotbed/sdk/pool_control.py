@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import socket
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
-from hotbed.errors import Error, NodeUnavailable, ProtocolError
+from hotbed.errors import Error, NodeUnavailable, NotFound, ProtocolError
 from hotbed.guest import frames
 from hotbed.pools.branching import Restored, Taken
 from hotbed.pools.control import Grant, Output, WorkerEnd
@@ -19,21 +19,45 @@ from hotbed.wire.pools import PoolCreated
 from hotbed.wire.snapshots import WorkersRestored
 
 LANES_TIMEOUT_S = 60.0
+NODE_ENDED = "the node that it ran on has ended"
+
+Renew = Callable[[], PoolCreated]
 
 
 class NodeControl:
     """The `Control` of a pool on this machine's node."""
 
-    def __init__(self, link: Link, pool: PoolCreated) -> None:
+    def __init__(self, link: Link, pool: PoolCreated, renew: Renew | None = None) -> None:
         self._link = link
-        self._pool = pool
+        self.pool = pool
+        self._renew = renew
         self._lanes: frames.Connection | None = None
 
     def open(self, indices: Sequence[int]) -> Sequence[Grant]:
-        """A fresh worker and its lane for each. Raises `NodeUnavailable`, or the node's refusal."""
+        """A fresh worker and its lane for each. Raises `NodeUnavailable`, or the node's refusal.
+
+        Where the node ended and there is another, the pool is made there anew: its workers ended with the first.
+        """
+        try:
+            return self._open(indices)
+        except (NodeUnavailable, NotFound):
+            if self._renew is None or self._is_there():
+                raise
+        self.pool = self._renew()
+        return self._open(indices)
+
+    def _is_there(self) -> bool:
+        """Whether there is a node, and it has this pool. Raises `NodeUnavailable` if there is none."""
+        try:
+            self._link.send(pool_calls.get_pool(self.pool.id))
+        except NotFound:
+            return False
+        return True
+
+    def _open(self, indices: Sequence[int]) -> Sequence[Grant]:
         try:
             connection = self._connection()
-            asked = {"pool": self._pool.id, "token": self._pool.token, "workers": list(indices)}
+            asked = {"pool": self.pool.id, "token": self.pool.token, "workers": list(indices)}
             connection.send(asked)
             deadline_s = time.monotonic() + LANES_TIMEOUT_S
             return [self._grant(connection, deadline_s) for _ in indices]
@@ -58,9 +82,9 @@ class NodeControl:
 
     def _connection(self) -> frames.Connection:
         if self._lanes is None:
-            if self._pool.lanes is None:
+            if self.pool.lanes is None:
                 raise NodeUnavailable("this node hands out no lanes", hint="it listens on no Unix socket")
-            self._lanes = frames.Connection(dial(Address(unix_path=self._pool.lanes), LANES_TIMEOUT_S))
+            self._lanes = frames.Connection(dial(Address(unix_path=self.pool.lanes), LANES_TIMEOUT_S))
         return self._lanes
 
     def _drop(self) -> None:
@@ -73,7 +97,7 @@ class NodeControl:
         if self._lanes is None:
             return
         try:
-            self._lanes.send({"pool": self._pool.id, "token": self._pool.token, "waited": [list(one) for one in spans]})
+            self._lanes.send({"pool": self.pool.id, "token": self.pool.token, "waited": [list(one) for one in spans]})
         except frames.Closed:
             pass  # the next question will say so
         except OSError:
@@ -81,7 +105,10 @@ class NodeControl:
 
     def end(self, troubles: Mapping[int, str]) -> Mapping[int, WorkerEnd]:
         """End these workers; how each ended."""
-        ends = self._link.send(pool_calls.end_workers(self._pool.id, troubles)).workers
+        try:
+            ends = self._link.send(pool_calls.end_workers(self.pool.id, troubles)).workers
+        except (NodeUnavailable, NotFound):
+            return {index: WorkerEnd(index=index, status="lost", reason=NODE_ENDED) for index in troubles}
         return {
             end.index: WorkerEnd(
                 index=end.index,
@@ -97,21 +124,21 @@ class NodeControl:
 
     def output(self, index: int) -> Output:
         """What a worker has printed so far."""
-        found = self._link.send(pool_calls.worker_output(self._pool.id, index))
+        found = self._link.send(pool_calls.worker_output(self.pool.id, index))
         return Output(stdout=found.stdout, stderr=found.stderr)
 
     def snapshot(self, index: int, *, skip: bool, verify: bool) -> Taken:
         """Take a snapshot of a worker."""
-        row = self._link.send(snapshot_calls.take(self._pool.id, index, skip=skip, verify=verify))
+        row = self._link.send(snapshot_calls.take(self.pool.id, index, skip=skip, verify=verify))
         return Taken(id=row.id, size=row.size, skipped=row.skipped)
 
     def restore(self, snapshot: str, indices: Sequence[int], *, verify: bool) -> Restored:
         """Replace workers by what a snapshot was taken of."""
-        return _restored(self._link.send(snapshot_calls.restore(self._pool.id, snapshot, indices, verify=verify)))
+        return _restored(self._link.send(snapshot_calls.restore(self.pool.id, snapshot, indices, verify=verify)))
 
     def fork(self, index: int, targets: Sequence[int], *, skip: bool, verify: bool) -> Restored:
         """Replace workers by copies of one."""
-        return _restored(self._link.send(snapshot_calls.fork(self._pool.id, index, targets, skip=skip, verify=verify)))
+        return _restored(self._link.send(snapshot_calls.fork(self.pool.id, index, targets, skip=skip, verify=verify)))
 
     def free(self, snapshot: str) -> None:
         """Free a snapshot. A node that is gone has freed it already."""
@@ -124,7 +151,7 @@ class NodeControl:
         """End the pool. A node that is gone has ended it already."""
         self._drop()
         try:
-            self._link.send(pool_calls.delete_pool(self._pool.id))
+            self._link.send(pool_calls.delete_pool(self.pool.id))
         except Error:
             pass
 
@@ -132,17 +159,17 @@ class NodeControl:
 class RelayControl(NodeControl):
     """The `Control` of a pool on a node elsewhere, which keeps the lanes: `lanes` passes frames through it."""
 
-    def __init__(self, link: Link, pool: PoolCreated, *, open_timeout_s: float) -> None:
-        super().__init__(link, pool)
+    def __init__(self, link: Link, pool: PoolCreated, renew: Renew | None = None, *, open_timeout_s: float) -> None:
+        super().__init__(link, pool, renew)
         self._open_timeout_s = open_timeout_s
         self.lanes = RelayedLanes(self._exchange)
 
-    def open(self, indices: Sequence[int]) -> Sequence[Grant]:
-        """A fresh worker for each; its lane stays at the node."""
+    def _open(self, indices: Sequence[int]) -> Sequence[Grant]:
+        """Their lanes stay at the node."""
         return self.lanes.open(indices, self._open_timeout_s)
 
     def _exchange(self, body: bytes, timeout_s: float) -> bytes:
-        return self._link.send(pool_calls.exchange(self._pool.id, body, timeout_s=timeout_s))
+        return self._link.send(pool_calls.exchange(self.pool.id, body, timeout_s=timeout_s))
 
 
 def _restored(answer: WorkersRestored) -> Restored:

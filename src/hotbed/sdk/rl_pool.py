@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
-from typing import IO, Any
+from dataclasses import replace
+from functools import partial
+from typing import IO
 
 from hotbed.errors import InvalidRequest, NotFound
 from hotbed.pools import archive
@@ -16,7 +18,7 @@ from hotbed.pools.seeds import PoolSeed, pool_seed
 from hotbed.sdk import pool_calls
 from hotbed.sdk.client import AnyClient
 from hotbed.sdk.connect import link_of
-from hotbed.sdk.pool_control import NodeControl, RelayControl
+from hotbed.sdk.pool_control import NodeControl, RelayControl, Renew
 from hotbed.sdk.programs import EgressPolicy
 from hotbed.sdk.transport import Link
 from hotbed.wire.checks import egress_object
@@ -63,9 +65,8 @@ class RLPool(BranchingPool):
         )
         _check_combination(mode, slots)
         base, link = pool_seed(seed), link_of(client)
-        made = _create(
-            link,
-            env_dir,
+        wanted = CreatePool(
+            env_digest=send_env_dir(link, env_dir),
             n=n,
             mode=mode,
             template=template,
@@ -76,9 +77,20 @@ class RLPool(BranchingPool):
             label=label,
             egress=egress_object(egress),
         )
-        control, lanes = _ways(link, made, reset_timeout)
+        made = link.send(pool_calls.create_pool(wanted))
+        control, lanes = _ways(link, made, partial(_make_again, link, env_dir, wanted, made.slots), reset_timeout)
         super().__init__(options, control, seed=base, slots=made.slots, lanes=lanes)
-        self.id, self.mode, self.slots, self.isolation = made.id, mode, made.slots, made.isolation
+        self.mode, self.slots, self._node = mode, made.slots, control
+
+    @property
+    def id(self) -> str:
+        """How its node names it; another name where the node ended and the pool was made again."""
+        return self._node.pool.id
+
+    @property
+    def isolation(self) -> str:
+        """The level that its node keeps."""
+        return self._node.pool.isolation
 
     def __repr__(self) -> str:
         return f"<RLPool {self.id} of {self.n} workers, mode={self.mode!r}>"
@@ -89,16 +101,20 @@ def _check_combination(mode: str, slots: int | None) -> None:
         raise InvalidRequest("slots are of boltz mode", hint='RLPool(..., mode="boltz", slots=K)')
 
 
-def _create(link: Link, env_dir: str | os.PathLike[str], **wanted: Any) -> PoolCreated:
-    request = CreatePool(env_digest=send_env_dir(link, env_dir), **wanted)
-    return link.send(pool_calls.create_pool(request))
+def _make_again(link: Link, env_dir: str | os.PathLike[str], wanted: CreatePool, slots: int | None) -> PoolCreated:
+    """The same pool on a node that does not know it."""
+    if send_env_dir(link, env_dir) != wanted.env_digest:
+        raise InvalidRequest(f"{env_dir} has changed since the pool was made", hint="make another RLPool")
+    return link.send(pool_calls.create_pool(replace(wanted, slots=slots)))
 
 
-def _ways(link: Link, made: PoolCreated, open_timeout_s: float) -> tuple[NodeControl, Lanes | RelayedLanes]:
+def _ways(
+    link: Link, made: PoolCreated, renew: Renew, open_timeout_s: float
+) -> tuple[NodeControl, Lanes | RelayedLanes]:
     """How to reach the workers: their own sockets from a node on this machine, through the node from any other."""
     if link.address.unix_path is not None and made.lanes is not None and os.path.exists(made.lanes):
-        return NodeControl(link, made), Lanes()
-    control = RelayControl(link, made, open_timeout_s=open_timeout_s)
+        return NodeControl(link, made, renew), Lanes()
+    control = RelayControl(link, made, renew, open_timeout_s=open_timeout_s)
     return control, control.lanes
 
 
