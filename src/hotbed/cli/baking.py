@@ -34,7 +34,9 @@ class Live:
         if row.phase != self._phase:
             self._phase = row.phase
             self._output.talk(f"{time.monotonic() - self._begun:6.1f} s  {row.phase.lower()}")
-        fresh = row.log[self._shown :] if len(row.log) >= self._shown else row.log
+        if len(row.log) < self._shown:  # a node that was restarted begins the step again
+            self._shown = 0
+        fresh = row.log[self._shown :]
         if "\n" in fresh:
             fresh = fresh[: fresh.rindex("\n") + 1]
             sys.stderr.write(fresh)

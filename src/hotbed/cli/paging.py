@@ -12,11 +12,18 @@ from hotbed.cli.output import Output
 
 def add_options(parser: argparse.ArgumentParser, *, limit: int, filters: Iterable[str] = ()) -> None:
     """How many, from where, and which: a filter is named as its field, without `_id`."""
-    parser.add_argument("--limit", type=int, default=limit, metavar="N", help=f"how many lines (default: {limit})")
+    parser.add_argument("--limit", type=_count, default=limit, metavar="N", help=f"how many lines (default: {limit})")
     parser.add_argument("--before", type=int, metavar="SEQ", help="only lines before this one: the next page")
     for name in filters:
         option = f"--{name.removesuffix('_id')}"
         parser.add_argument(option, dest=name, metavar="TEXT", help=f"only where {name} is this")
+
+
+def _count(text: str) -> int:
+    """A number of lines."""
+    if not text.isdecimal() or int(text) == 0:
+        raise argparse.ArgumentTypeError(f"must be a whole number from 1 on, not {text!r}")
+    return int(text)
 
 
 def asked(args: argparse.Namespace, filters: Iterable[str] = ()) -> dict[str, Any]:

@@ -35,6 +35,7 @@ class Housekeeping:
         keep: Callable[[list[UsageRow]], None],
     ) -> None:
         self._backend = backend
+        self._at_work: Callable[[], int] = lambda: 0
         self._live = live
         self._meter = meter
         self._stats = stats
@@ -43,8 +44,12 @@ class Housekeeping:
         self._excess_before = 0
         self._excess_known = 0
 
-    def begin(self) -> None:
-        """Do them every few seconds from now on."""
+    def begin(self, at_work: Callable[[], int]) -> None:
+        """Do them every few seconds from now on. `at_work` counts the sandboxes that are nobody's: a bake's."""
+        self._at_work = at_work
+        self._schedule()
+
+    def _schedule(self) -> None:
         self._timer = asyncio.get_running_loop().call_later(EVERY_S, self._tick)
 
     def close(self) -> None:
@@ -64,7 +69,7 @@ class Housekeeping:
         """How many sandboxes were found that nobody knows of and that were not found before."""
         stats = self._backend.stats()
         parked = int(stats.get("spares", 0)) + int(stats.get("vessels", 0))
-        excess = max(0, int(stats["boxes"]) - parked - len(self._live))
+        excess = max(0, int(stats["boxes"]) - parked - len(self._live) - self._at_work())
         lasting, self._excess_before = min(excess, self._excess_before), excess
         found, self._excess_known = max(0, lasting - self._excess_known), lasting
         if found:
@@ -75,4 +80,4 @@ class Housekeeping:
     def _tick(self) -> None:
         self.keep_usage()
         self.look_for_leaks()
-        self.begin()
+        self._schedule()

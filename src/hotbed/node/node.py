@@ -99,7 +99,7 @@ class Node:
         self.bakes.resume()
         for name in warm:
             await self.templates.plain(name)
-        self.housekeeping.begin()
+        self.housekeeping.begin(self.bakes.at_work)
         log.info("event=node_started node=%s isolation=%s max=%d", self.id, self.isolation, self.admission.limit)
 
     async def drain(self, *, deadline_s: float) -> None:

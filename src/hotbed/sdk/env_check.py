@@ -92,12 +92,17 @@ def check(env_dir: Path, plan: Plan, pool: VectorPool) -> Iterator[Finding]:
     yield Finding(name="loads", verdict="ok", text=_start_cost(started))
     actions = plan.gold or (plan.empty,) * EMPTY_STEPS
     (one, two), times = _play(pool, tasks, actions)
+    if one.failure and len(one.steps) == 1:  # two failures are alike, whatever they come from
+        text = f"not tried: its first step failed: {one.failure.splitlines()[-1]}"
+        yield Finding(name="same seed, same episode", verdict="warn", text=text)
+        yield from _judge(pool, plan, one)
+        return
     yield _same("same seed, same episode", one, two, "two workers of one seed differ")
     again = pool.reset(seed=[plan.seed, plan.seed])
     (third, _), _ = _play(pool, again, actions)
     yield _same("reset leaves nothing", one, third, "the second episode of a worker differs from its first")
     yield from _judge(pool, plan, one)
-    if times:
+    if times and not one.failure:
         yield Finding(name="latency", verdict="ok", text=f"a step takes {statistics.median(times):.2f} ms")
 
 

@@ -12,7 +12,7 @@ from hotbed.sdk import template_calls
 from hotbed.sdk.client import AnyClient
 from hotbed.sdk.connect import alink_of, link_of
 from hotbed.sdk.transport import Link
-from hotbed.wire.checks import egress_object, require
+from hotbed.wire.checks import egress_object, require, require_mapping
 from hotbed.wire.templates import CreateTemplate, Ready, TemplateRow
 
 BAKE_TIMEOUT_S = 3600.0
@@ -139,6 +139,8 @@ def request(
     """The wire form of a bake."""
     for what, value in (("setup", setup), ("preload", preload)):
         require(not isinstance(value, (str, bytes)), f"{what} is one string, {value!r}", "give a list")
+    require_mapping("env", env)
+    require_mapping("limits", limits)
     return CreateTemplate(
         name=name,
         image=image,

@@ -10,7 +10,7 @@ from hotbed.sdk.bodies import json_body, read_json
 from hotbed.sdk.calls import Call
 from hotbed.sdk.programs import EgressPolicy
 from hotbed.wire import routes
-from hotbed.wire.checks import egress_object, require
+from hotbed.wire.checks import egress_object, require, require_mapping
 from hotbed.wire.codec import from_wire, to_wire
 from hotbed.wire.templates import (
     CreateTemplate,
@@ -81,6 +81,8 @@ def host_template(
     require(
         not isinstance(preload, (str, bytes)), f"preload is one string, {preload!r}", 'give names: ["json", "decimal"]'
     )
+    require_mapping("env", env)
+    require_mapping("limits", limits)
     return CreateTemplate(
         name=name,
         image=image,

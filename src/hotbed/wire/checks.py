@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from hotbed.errors import BadPath, InvalidRequest, InvalidSeed
@@ -18,6 +18,17 @@ def require(condition: bool, message: str, hint: str | None = None) -> None:
     """Raise `InvalidRequest` unless the condition holds."""
     if not condition:
         raise InvalidRequest(message, hint=hint)
+
+
+def require_texts(name: str, values: Iterable[object]) -> None:
+    """Refuse what is no text among these."""
+    for value in values:
+        require(isinstance(value, str), f"{name} holds {value!r:.80}, which is no text")
+
+
+def require_mapping(name: str, value: object) -> None:
+    """Refuse what is no mapping. None means "not given"."""
+    require(value is None or isinstance(value, Mapping), f"{name} is {value!r:.80}", 'give {"NAME": "value"}')
 
 
 def require_positive(name: str, value: float | None) -> None:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
+from urllib.parse import urlsplit
 
-from hotbed.wire.checks import require, require_egress
+from hotbed.wire.checks import require, require_egress, require_texts
 
 SETUP_LIMIT = 200
 PHASES = ("Pending", "Converting", "Distributing", "Live", "Failed")
@@ -28,13 +29,24 @@ class Ready:
     timeout_s: float = 300.0
 
     def __post_init__(self) -> None:
-        require(0 < self.timeout_s <= 3600, f"ready.timeout_s must be above 0 and at most 3600, not {self.timeout_s!r}")
+        number = isinstance(self.timeout_s, (int, float)) and not isinstance(self.timeout_s, bool)
+        good_time = number and 0 < self.timeout_s <= 3600
+        require(good_time, f"ready.timeout_s must be above 0 and at most 3600, not {self.timeout_s!r}")
         for port in self.ports:
-            require(1 <= port <= 65535, f"ready.ports holds {port!r}, which is no port")
+            require(type(port) is int and 1 <= port <= 65535, f"ready.ports holds {port!r}, which is no port")
+        require_texts("ready.cmd and ready.http", (self.cmd, self.http))
         good = not self.http or self.http.startswith(("http://localhost", "http://127.0.0.1", "http://[::1]"))
         require(
             good, f"ready.http {self.http[:80]!r} is not on the sandbox's own loopback", "http://localhost:PORT/PATH"
         )
+        require(_has_a_port(self.http), f"ready.http {self.http[:80]!r} has no such port", "http://localhost:PORT/PATH")
+
+
+def _has_a_port(url: str) -> bool:
+    try:
+        return urlsplit(url).port != 0
+    except ValueError:
+        return False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,11 +74,14 @@ class CreateTemplate:
 
     def __post_init__(self) -> None:
         require(self.name != "", "name is empty")
+        require_texts("setup", self.setup)
+        require_texts("preload", self.preload)
+        require(self.ready is None or isinstance(self.ready, Ready), f"ready is {self.ready!r:.80}", "give a Ready")
         require_egress(self.egress)
         require(self.network or self.egress is None, "egress needs a network", "leave egress out, or network at true")
         require(len(self.setup) <= SETUP_LIMIT, f"at most {SETUP_LIMIT} setup commands")
         require(all(command.strip() for command in self.setup), "a setup command is empty")
-        require(self.width >= 1, f"width must be at least 1, not {self.width!r}")
+        require(type(self.width) is int and self.width >= 1, f"width must be a number from 1 on, not {self.width!r}")
 
     @property
     def is_baked(self) -> bool:
@@ -81,7 +96,7 @@ class ExpectSandboxes:
     width: int
 
     def __post_init__(self) -> None:
-        require(self.width >= 0, f"width must be at least 0, not {self.width!r}")
+        require(type(self.width) is int and self.width >= 0, f"width must be a number from 0 on, not {self.width!r}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -49,3 +49,12 @@ def test_the_present_step_is_a_line() -> None:
     ]
 
     assert lines == ["unpacking layer 2/5 3 MB", "setup 1/2", ""]
+
+
+def test_a_log_that_begins_again_is_shown_once_more(capsys: pytest.CaptureFixture[str]) -> None:
+    """Its node was restarted; not with every look from then on."""
+    live = Live(Output())
+    for log in ("start\nmore\n", "start\n", "start\n", "start\nmore\nend\n"):
+        live.show(replace(ROW, log=log))
+
+    assert capsys.readouterr().err.count("start") == 2

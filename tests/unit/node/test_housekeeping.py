@@ -60,3 +60,15 @@ def test_what_is_held_is_no_leak() -> None:
             assert [node.housekeeping.look_for_leaks() for _ in range(3)] == [0, 0, 0]
 
     asyncio.run(scenario())
+
+
+def test_what_a_bake_uses_is_no_leak() -> None:
+    """A setup command may run for as long as it likes."""
+
+    async def scenario() -> None:
+        async with running_node() as node:
+            template = await node.templates.plain("python")
+            async with node.bakes._baker._box(template, BoxRequest()):
+                assert [node.housekeeping.look_for_leaks() for _ in range(3)] == [0, 0, 0]
+
+    asyncio.run(scenario())

@@ -13,6 +13,7 @@ from hotbed.errors import InvalidRequest
 
 TIMED_OUT, KILLED = 124, 137  # what `timeout` and a shell say
 SIGNALED = 128
+SEED_CHARACTERS = 64
 USAGE = """hotbed run TEMPLATE [option ...] -- CMD [ARG ...]
        hotbed run TEMPLATE --code FILE [option ...] [-- ARG ...]"""
 
@@ -32,7 +33,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         "--code", metavar="FILE", help="run this Python file in the warm interpreter; - is standard input"
     )
     parser.add_argument("--timeout", type=float, default=60.0, metavar="SECONDS", help="kill it after this long (60)")
-    parser.add_argument("--seed", help="64 hex characters that pin its randomness")
+    parser.add_argument("--seed", help="64 hex characters, or a number, that pins its randomness")
     parser.add_argument("--env", action="append", default=[], metavar="NAME=VALUE", help="set a variable; repeatable")
     parser.add_argument("--cwd", metavar="DIR", help="start it here (/work)")
     parser.add_argument("--stdin", action="store_true", help="give it our standard input")
@@ -52,6 +53,11 @@ def policy(text: str | None) -> Any:
         raise InvalidRequest(f"--egress is no JSON: {error}") from None
 
 
+def given_seed(text: str | None) -> str | int | None:
+    """A seed as a word: a number where it is none of 64 characters."""
+    return int(text) if text is not None and text.isdecimal() and len(text) != SEED_CHARACTERS else text
+
+
 def run(args: argparse.Namespace) -> int:
     """Run it."""
     from hotbed import connect, rollout_once
@@ -65,7 +71,7 @@ def run(args: argparse.Namespace) -> int:
             env=variables(args.env),
             cwd=args.cwd,
             timeout_seconds=args.timeout,
-            seed=args.seed,
+            seed=given_seed(args.seed),
             egress=policy(args.egress),
             on_output=None if output.json else output.raw,
             client=client,

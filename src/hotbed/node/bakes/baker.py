@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
@@ -69,6 +70,7 @@ class Baker:
         self._backend = backend
         self._parent = parent
         self._policy = policy
+        self.at_work = 0  # sandboxes that are used for bakes now
 
     @property
     def builder(self) -> Builder:
@@ -137,18 +139,30 @@ class Baker:
         variables = tuple(sorted(env.items()))
         spec = TemplateSpec(name="setup", image=image, env=variables, programs=(), limits=limits, parks=False)
         template = await self._backend.template(spec)
-        box = await template.fork(BoxRequest(use_spare=False, forkable=True, egress=self._policy(recipe)))
         try:
-            for number, command in enumerate(recipe.setup, 1):
-                teller.progress({"step": "setup", "command": number, "commands": len(recipe.setup)})
-                await _run(box, command, teller)
-            if await starting.leaves_running(box):
-                teller.log("# setup left something running, which ends here: only its files are kept\n")
-            record = await self._keep(box, parent, recipe, base, teller)
+            async with self._box(template, BoxRequest(forkable=True, egress=self._policy(recipe))) as box:
+                for number, command in enumerate(recipe.setup, 1):
+                    teller.progress({"step": "setup", "command": number, "commands": len(recipe.setup)})
+                    await _run(box, command, teller)
+                if await starting.leaves_running(box):
+                    teller.log("# setup left something running, which ends here: only its files are kept\n")
+                record = await self._keep(box, parent, recipe, base, teller)
         finally:
-            await box.kill()
             await self._retire(spec)
         return record.digest
+
+    @asynccontextmanager
+    async def _box(self, template: Template, request: BoxRequest) -> AsyncIterator[Box]:
+        """A sandbox for a bake, killed afterwards, and known meanwhile to whoever counts them."""
+        self.at_work += 1
+        try:
+            box = await template.fork(replace(request, use_spare=False))
+            try:
+                yield box
+            finally:
+                await box.kill()
+        finally:
+            self.at_work -= 1
 
     async def _keep(
         self, box: Box, parent: ImageRecord, recipe: Recipe, base: TemplateSpec, teller: Teller
@@ -180,19 +194,18 @@ class Baker:
         except TemplateFailed as error:
             raise BakeFailed(f"the template does not start: {error.message}", hint=error.hint) from None
         if recipe.warm_cmd:
-            await _try(template)
+            async with self._box(template, BoxRequest()) as box:
+                await _try(box)
         if not ready.cmd:
             return Baked(spec=spec, live_state="restarted" if spec.start else "none")
         start = Start(cmd=ready.cmd, http=ready.http, ports=ready.ports, timeout_s=ready.timeout_s)
         teller.progress({"step": "ready"})
-        box = await template.fork(BoxRequest(use_spare=False, egress=self._policy(recipe)))
-        try:
-            teller.log(await starting.come_up(box, start))
-            runs = await starting.leaves_running(box)
-        except starting.NotStarted as error:
-            raise BakeFailed(f"ready: {error}") from None
-        finally:
-            await box.kill()
+        async with self._box(template, BoxRequest(egress=self._policy(recipe))) as box:
+            try:
+                teller.log(await starting.come_up(box, start))
+                runs = await starting.leaves_running(box)
+            except starting.NotStarted as error:
+                raise BakeFailed(f"ready: {error}") from None
         if not runs:
             return Baked(spec=spec)
         await self._retire(replace(spec, programs=()))
@@ -201,13 +214,9 @@ class Baker:
         return Baked(spec=spec, live_state="restarted")
 
 
-async def _try(template: Template) -> None:
+async def _try(box: Box) -> None:
     """Run an empty program. Raises `BakeFailed` if there is nothing that could run one."""
-    box = await template.fork(BoxRequest(use_spare=False))
-    try:
-        outcome = await box.exec(ExecRequest(kind="code", timeout_s=_EMPTY_S, output_bytes=1 << 16))
-    finally:
-        await box.kill()
+    outcome = await box.exec(ExecRequest(kind="code", timeout_s=_EMPTY_S, output_bytes=1 << 16))
     if outcome.status != "ok":
         printed = (outcome.stdout + outcome.stderr)[-_TAIL:].decode(errors="replace").strip()
         code = outcome.exit_code if outcome.exit_code is not None else outcome.signal

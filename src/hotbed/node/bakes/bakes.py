@@ -76,6 +76,10 @@ class Bakes:
             builder.most_bytes = min(builder.most_bytes, quota_bytes)
         templates.bake_phase = self._phase
 
+    def at_work(self) -> int:
+        """How many sandboxes are used for bakes now."""
+        return self._baker.at_work
+
     def resume(self) -> None:
         """Take up what an earlier run of the node left. Call it once, when the backend has started."""
         for entry in self._journal.read():

@@ -58,7 +58,8 @@ async def put_file(node: Node, call: Call) -> FileWritten:
 async def get_file(node: Node, call: Call) -> Response:
     """A file's bytes, as many as it had when it was opened, or one range of them."""
     session = node.sessions.get(call.segment("id"))
-    fd, size = await session.held.box.open(path_of(call), "r")
+    with session.in_use():
+        fd, size = await session.held.box.open(path_of(call), "r")
     try:
         check_size(fd, size)
         asked = parse_range(call.request.headers.get("range"), size)
@@ -74,11 +75,9 @@ async def get_file(node: Node, call: Call) -> Response:
         finally:
             os.close(fd)
 
-    headers = {"content-length": str(span.end - span.start), "accept-ranges": "bytes"}
-    if asked is not None:
-        headers["content-range"] = f"bytes {span.start}-{span.end - 1}/{size}"
-    status = 206 if asked is not None else 200
-    return Stream(produce, media_type="application/octet-stream", headers=headers, status=status)
+    part = {"content-range": f"bytes {span.start}-{span.end - 1}/{size}"} if asked is not None else {}
+    headers = {"content-length": str(span.end - span.start), "accept-ranges": "bytes", **part}
+    return Stream(produce, media_type="application/octet-stream", headers=headers, status=206 if part else 200)
 
 
 async def head_file(node: Node, call: Call) -> Response:
@@ -132,7 +131,8 @@ async def put_tree(node: Node, call: Call) -> TreeWritten:
 async def get_tree(node: Node, call: Call) -> Stream:
     """A path and what is below it as a tar stream. A stream that was cut short lacks the end-of-archive blocks."""
     session = node.sessions.get(call.segment("id"))
-    reader = await session.held.box.pack(path_of(call))
+    with session.in_use():
+        reader = await session.held.box.pack(path_of(call))
 
     async def produce(emit: Emit) -> None:
         with session.in_use():

@@ -27,6 +27,9 @@ def test_a_sandbox_is_forked_kept_suspended_and_ended_as_a_group() -> None:
             assert (await ask(app, "POST", f"/v1/sandboxes/{parent}/suspend")).json["state"] == "suspended"
             refused = await ask(app, "POST", f"/v1/sandboxes/{parent}/exec", {"command": "true"})
             assert (refused.status, refused.json["code"]) == (409, "sandbox_suspended")
+            for part in ("files", "tar"):  # it could not answer, and would be taken for broken
+                refused = await ask(app, "GET", f"/v1/sandboxes/{parent}/{part}?path=/work")
+                assert (refused.status, refused.json["code"]) == (409, "sandbox_suspended"), part
             assert (await ask(app, "POST", f"/v1/sandboxes/{parent}/resume")).json["state"] == "running"
             assert (await ask(app, "POST", "/v1/sandboxes/none/fork", {"count": 2})).status == 404
 
