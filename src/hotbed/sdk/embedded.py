@@ -18,7 +18,7 @@ import stat
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
 from hotbed.errors import Error, NodeUnavailable
@@ -155,6 +155,8 @@ def _spawn(place: NodePlace, ready_fd: int, boltz_slots: int, home: str | None) 
     root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
     argv = [sys.executable, "-c", _BOOT, root, "node", "--embedded", "--socket", place.socket, "--ready-fd", "3"]
     argv += ["--boltz-slots", str(boltz_slots)] if boltz_slots else []
+    with suppress(FileNotFoundError):
+        os.replace(place.log, place.log + ".1")  # what the last one had to say, if it was killed
     log = _move_up(os.open(place.log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600))
     try:
         return os.posix_spawn(

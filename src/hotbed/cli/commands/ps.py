@@ -20,25 +20,30 @@ def run(args: argparse.Namespace) -> int:
     """List them."""
     from dataclasses import asdict
 
+    from hotbed.sdk import pool_calls
     from hotbed.sdk.connect import connect_if_running
 
     output = Output.of(args)
     client = connect_if_running()
     if client is None:
         if output.json:
-            output.data({"node": None, "sandboxes": []})
+            output.data({"node": None, "sandboxes": [], "pools": []})
         output.talk("no node is running")
         return 0
     with client:
         health, rows = client.health(), client.sandboxes()
+        pools = client.link.send(pool_calls.list_pools())
     if output.json:
         node: dict[str, object] = {"url": client.url, **asdict(health)}
-        output.data({"node": node, "sandboxes": [asdict(row) for row in rows]})
+        output.data({"node": node, "sandboxes": [asdict(r) for r in rows], "pools": [asdict(p) for p in pools]})
         return 0
     output.table(
         ("ID", "TEMPLATE", "STATE", "AGE", "IDLE", "EXECS", "ISOLATION", "LABEL"),
         [(r.id, r.template, r.state, span(r.age_s), span(r.idle_s), r.exec_count, r.isolation, r.label) for r in rows],
     )
+    for pool in pools:
+        about = f"{pool.n} environments of {pool.template}, mode {pool.mode}, age {span(pool.age_s)}"
+        output.talk(f"pool {pool.id}: {about}")
     output.talk(f"node {client.url} is {health.status}: {health.running} running, {health.queued} queued")
     return 0
 

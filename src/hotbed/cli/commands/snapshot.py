@@ -6,7 +6,8 @@ import argparse
 
 from hotbed.cli.commands.ps import span
 from hotbed.cli.output import Output
-from hotbed.errors import InvalidRequest
+from hotbed.errors import InvalidRequest, NotFound
+from hotbed.sdk.client import Client
 
 
 def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> argparse.ArgumentParser:
@@ -23,6 +24,14 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     return parser
 
 
+def _free(client: Client, name: str) -> int:
+    """Let go of one that there is."""
+    if all(row.id != name for row in client.snapshots()):
+        raise NotFound(f"there is no snapshot {name[:80]!r}", hint="`hotbed snapshot` lists them")
+    client.free_snapshot(name)
+    return 0
+
+
 def run(args: argparse.Namespace) -> int:
     """Take, list or free."""
     from dataclasses import asdict
@@ -35,8 +44,7 @@ def run(args: argparse.Namespace) -> int:
         raise InvalidRequest("--free and SANDBOX are two requests", hint="give one of them")
     with connect() as client:
         if args.free:
-            client.free_snapshot(args.free)
-            return 0
+            return _free(client, args.free)
         if args.sandbox is None:
             rows = client.snapshots()
         else:

@@ -31,7 +31,7 @@ def test_no_node_is_no_sandbox(hotbed: Hotbed, monkeypatch: pytest.MonkeyPatch, 
 
     said = hotbed("ps", "--json")
 
-    assert (said.code, said.json) == (0, {"node": None, "sandboxes": []})
+    assert (said.code, said.json) == (0, {"node": None, "sandboxes": [], "pools": []})
     assert "no node is running" in said.err
     assert list(tmp_path.iterdir()) == []
 

@@ -15,6 +15,7 @@ def test_a_snapshot_is_taken_listed_and_freed(hotbed: Hotbed, node_socket: str) 
         assert hotbed("snapshot", "--json").json["snapshots"][0]["id"] == taken
         assert hotbed("snapshot", "--free", taken).code == 0
         assert hotbed("snapshot", "--json").json == {"snapshots": []}
+        assert hotbed("snapshot", "--free", taken).code != 0  # it is not there
         last = hotbed("snapshot", sandbox.id, "--end").out.strip()
         assert client.sandboxes() == ()
         client.free_snapshot(last)
