@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import argparse
+from typing import TYPE_CHECKING
 
 from hotbed.cli.commands.ps import span
 from hotbed.cli.output import Output
 from hotbed.errors import InvalidRequest, NotFound
-from hotbed.sdk.client import Client
+
+if TYPE_CHECKING:
+    from hotbed.sdk.client import Client
 
 
 def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> argparse.ArgumentParser:
