@@ -34,6 +34,11 @@ def test_forged_answers_refused(client: Client) -> None:
     grading_attacks.find("forged-answers-refused").run(client)
 
 
+def test_what_tests_hand_over_leads_nowhere(client: Client) -> None:
+    """Paths, mocks, objects and exceptions of the tests, turned against them."""
+    grading_attacks.find("what-tests-hand-over-leads-nowhere").run(client)
+
+
 def test_siblings_share_nothing(client: Client) -> None:
     """The first leaves answers, the others look for them."""
     grading_attacks.find("siblings-share-nothing").run(client)

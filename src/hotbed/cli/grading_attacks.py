@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from hotbed.cli import grading_hacks as hacks
 from hotbed.errors import Error
-from hotbed.grading import CallLimits, GradeResult, PropertyReward, StdioReward, UnitTestReward
+from hotbed.grading import CallLimits, CommandReward, GradeResult, PropertyReward, StdioReward, UnitTestReward
 from hotbed.runtime.selfcheck.bench import Broken, hold
 from hotbed.runtime.selfcheck.table import Verdict
 from hotbed.sdk.client import Client
@@ -105,6 +105,14 @@ def tell_siblings(client: Client) -> None:
     rewards_are([grade(hacks.LEAVER, judge, client=client)], [1.0])
 
 
+def turn_against_the_tests(client: Client) -> None:
+    """What tests hand over, a path, a mock, an object, an exception: it leads to nothing else, and serves no hack."""
+    for style, candidate, tests in hacks.HANDED_OVER:
+        spec = UnitTestReward(tests=tests, style=style)
+        result = grade(candidate, spec, client=client)
+        hold(result.reward == 0.0, f"{candidate!r} got {result.reward} ({result.reason})")
+
+
 def leave_in_the_judge(client: Client) -> None:
     """A judge's sandbox may serve several groups of one client: whatever tests leave is gone, or the sandbox is."""
     for leaving in hacks.TESTS_THAT_LEAVE:
@@ -123,6 +131,9 @@ def choose_the_failure(client: Client) -> None:
     programs = StdioReward(cases=[{"stdout": "1"}] * 2, limits=CallLimits(memory_mib=256))
     ran = grade_batch(hacks.DYING_PROGRAMS, programs, client=client, on_infra_error="none")
     rewards_are(ran, [0.0] * len(ran))
+    repository = CommandReward(command="true", hidden={"test_a.py": ""})
+    deep = grade_batch([hacks.DEEP, {"solution.py": ""}], repository, client=client, on_infra_error="none")
+    hold(deep[0].reward is not None and deep[1].reward == 1.0, f"deep folders: {deep[0].reason}, {deep[1].reason}")
 
 
 ATTEMPTS = (
@@ -130,6 +141,7 @@ ATTEMPTS = (
     GradingAttempt(claim="candidates-hold-no-secret", run=hunt_secrets),
     GradingAttempt(claim="forged-answers-refused", run=forge_answers),
     GradingAttempt(claim="siblings-share-nothing", run=tell_siblings),
+    GradingAttempt(claim="what-tests-hand-over-leads-nowhere", run=turn_against_the_tests),
     GradingAttempt(claim="jobs-leave-nothing-to-the-next", run=leave_in_the_judge),
     GradingAttempt(claim="failures-cannot-be-chosen", run=choose_the_failure),
 )

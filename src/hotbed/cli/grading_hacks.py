@@ -160,3 +160,35 @@ DYING_PROGRAMS: list[Any] = [
     {"main.py": "", "main.py/x": ""},
     {"../../x\0": ""},
 ]
+DEEP: dict[str, str] = {"solution.py": "x = 1", "d/" * 1200 + "f": "1"}
+_PATH_TESTS = (
+    "def test_path(tmp_path):\n    (tmp_path / 'a').write_text('1')\n    assert solve(tmp_path) == 'marker-72'\n"
+)
+_MOCK_TESTS = (
+    "from unittest.mock import MagicMock\nlog = MagicMock()\n"
+    "assert solve(log) == 41207\nlog.info.assert_called_once_with('done')\n"
+)
+_OBJECT_TESTS = (
+    "class Account:\n    def verify(self): return False\naccount = Account()\nsolve(account)\nassert account.verify()\n"
+)
+_ITEMS_TESTS = "assert solve(iter([1])) == [1]\nassert all(map(lambda x: solve(x) == x, [1, 2]))\n"
+# What tests hand over, turned against them: (style, candidate, tests).
+HANDED_OVER: tuple[tuple[Any, str, str], ...] = (
+    ("pytest", "def solve(p): return p.joinpath('/proc/self/maps').read_text() and 'marker-72'", _PATH_TESTS),
+    ("pytest", "def solve(p): return p.joinpath('/proc/self/mem').open('rb') and 'marker-72'", _PATH_TESTS),
+    ("pytest", "def solve(p): return p.cwd() and 'marker-72'", _PATH_TESTS),
+    ("pytest", "def solve(p): return list(p.parent.iterdir()) and 'marker-72'", _PATH_TESTS),
+    ("script", "def solve(log):\n    log.info.call_args = ('done',)\n    return 41207", _MOCK_TESTS),
+    (
+        "script",
+        "def solve(log):\n    log.child.configure_mock(**{'__eq__.return_value': True})\n    return log.child",
+        _MOCK_TESTS,
+    ),
+    ("script", "def solve(account): account.verify = lambda: True", _OBJECT_TESTS),
+    (
+        "script",
+        "def solve(x):\n    global saved\n    if isinstance(x, int): raise saved\n    found = [next(x)]\n"
+        "    try: next(x)\n    except StopIteration as end: saved = end\n    return found",
+        _ITEMS_TESTS,
+    ),
+)
