@@ -17,16 +17,34 @@ Run = Callable[[], Tuple[str, str]]
 
 def collect(module: types.ModuleType, prefix: str) -> Iterator[Tuple[str, Run]]:
     """(name, run) of each test function of a module, in order. A run gives an outcome and a message."""
+    for name in ("setup_module", "teardown_module"):
+        if hasattr(module, name):
+            raise SpecError(f"{name} is not supported by this judge: a fixture does the same")
     fixtures = {name: value for name, value in vars(module).items() if hasattr(value, minipytest.FIXTURE)}
     for name, value in list(vars(module).items()):
         if name.startswith("test") and inspect.isfunction(value):
-            yield from _expand(prefix + name, value, minipytest.marks_of(value), fixtures, _itself(value))
+            yield from _expand(prefix + name, value, minipytest.marks_of(value), fixtures, _itself(value, module))
         elif name.startswith("Test") and inspect.isclass(value) and not issubclass(value, unittest.TestCase):
             yield from _methods(prefix + name, value, fixtures)
 
 
-def _itself(function: Any) -> Callable[[], Any]:
-    return lambda: function
+Bind = Callable[[], Tuple[Any, Callable[[], Any]]]  # a function that is set up, and what is to be done after it
+
+
+def _itself(function: Any, module: types.ModuleType) -> Bind:
+    """A function of a module, set up as pytest would."""
+
+    def bind() -> Tuple[Any, Callable[[], Any]]:
+        _call_if_there(module, "setup_function", function)
+        return function, lambda: _call_if_there(module, "teardown_function", function)
+
+    return bind
+
+
+def _call_if_there(owner: Any, name: str, given: Any = None) -> None:
+    method = getattr(owner, name, None)
+    if method is not None:
+        method(*[given] * len(inspect.signature(method).parameters))
 
 
 def _methods(prefix: str, owner: Any, fixtures: Dict[str, Any]) -> Iterator[Tuple[str, Run]]:
@@ -41,28 +59,41 @@ def _methods(prefix: str, owner: Any, fixtures: Dict[str, Any]) -> Iterator[Tupl
             yield from _methods(prefix + "::" + name, value, {**fixtures, **own})
 
 
-def _binder(owner: Any, name: str) -> Callable[[], Any]:
+def _binder(owner: Any, name: str) -> Bind:
     """A fresh instance per run, set up as pytest would."""
 
-    def bind() -> Any:
+    def bind() -> Tuple[Any, Callable[[], Any]]:
         instance = owner()
         for setup in ("setup_class", "setup_method"):
-            if hasattr(instance, setup):
-                method = getattr(instance, setup)
-                method(*[None] * len(inspect.signature(method).parameters))
-        return getattr(instance, name)
+            _call_if_there(instance, setup)
+
+        def after() -> None:
+            for teardown in ("teardown_method", "teardown_class"):
+                _call_if_there(instance, teardown)
+
+        return getattr(instance, name), after
 
     return bind
 
 
 def _expand(
-    name: str, function: Any, marks: List[Any], fixtures: Dict[str, Any], bind: Callable[[], Any]
+    name: str, function: Any, marks: List[Any], fixtures: Dict[str, Any], bind: Bind
 ) -> Iterator[Tuple[str, Run]]:
+    _check_marks(marks, fixtures)
     for label, values, more in minipytest.parameter_sets(marks):
         for variant, fixed in _fixture_variants(function, values, fixtures):
             labels = "-".join(part for part in (label, variant) if part)
             test = _Test(bind, [*marks, *more], fixtures, values, fixed)
             yield (name + "[" + labels + "]" if labels else name), test.run
+
+
+def _check_marks(marks: List[Any], fixtures: Dict[str, Any]) -> None:
+    for mark in marks:
+        unknown = [name for name in mark.args if name not in fixtures] if mark.name == "usefixtures" else []
+        if unknown:
+            raise SpecError(f"fixture {unknown[0]!r} is not supported by this judge")
+        if mark.name == "parametrize" and mark.kwargs.get("indirect"):
+            raise SpecError("parametrize(indirect=...) is not supported by this judge")
 
 
 def _fixture_variants(
@@ -105,7 +136,7 @@ class _Test:
 
     def __init__(
         self,
-        bind: Callable[[], Any],
+        bind: Bind,
         marks: List[Any],
         fixtures: Dict[str, Any],
         values: Dict[str, Any],
@@ -134,11 +165,14 @@ class _Test:
 
     def _call(self) -> None:
         try:
-            function = self._bind()
+            function, after = self._bind()
+            self._open.append(after)
             self._instance = getattr(function, "__self__", None)
             for name, each in self._fixtures.items():
                 if getattr(each, minipytest.FIXTURE).get("autouse"):
                     self._fixture(name)
+            for name in (each for mark in self._marks if mark.name == "usefixtures" for each in mark.args):
+                self._fixture(name)
             made = function(**{name: self._argument(name) for name in _parameters(function)})
             if inspect.iscoroutine(made):
                 asyncio.run(made)

@@ -99,7 +99,7 @@ class _Instrument:
         self._lines[statement.lineno] = self._lines.get(statement.lineno, 0) + 1
         nth = self._lines[statement.lineno]
         self.names.append(f"line {statement.lineno}" + (f" ({nth})" if nth > 1 else ""))
-        if isinstance(statement.test, ast.Constant) and not statement.test.value:
+        if _never_holds(statement.test):
             self.barriers.add(index)
         at = _place_of(statement)
         around = [_statement("begin", index, at), statement, _statement("end", index, at)]
@@ -114,6 +114,13 @@ class _Instrument:
             **at,
         )
         return [ast.Try(body=around, handlers=[handler], orelse=[], finalbody=[], **at)]
+
+
+def _never_holds(test: ast.expr) -> bool:
+    """Whether an assertion is there not to be reached: `assert False`, `assert not "it should have raised"`."""
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        return isinstance(test.operand, ast.Constant) and bool(test.operand.value)
+    return isinstance(test, ast.Constant) and not test.value
 
 
 _Place = Dict[str, Any]

@@ -84,13 +84,14 @@ class Offered:
     """What one candidate is offered. It knows the places that the tests have handed over."""
 
     def __init__(self) -> None:
+        self._home = os.path.realpath(os.getcwd())  # of the judge, whatever a test changes to
         self._places: List[str] = []
 
     def lend(self, value: Any) -> None:
         """The tests hand something over themselves: a path is a place from now on, unless the judge's own files are."""
         if isinstance(value, pathlib.Path):
             place = os.path.realpath(str(value))
-            if not _below(os.path.realpath(os.getcwd()), place):
+            if not _below(self._home, place):
                 self._places.append(place)
 
     def check(self, value: Any) -> None:
@@ -100,7 +101,7 @@ class Offered:
         if any(value is each for each in _LEADING) or isinstance(value, types.ModuleType):
             raise TypeError(f"the tests' {_name(value)} is not for a candidate to use")
         kind = value if isinstance(value, type) else type(value)
-        if not _leads_nowhere(kind) and not _offered_in_part(value):
+        if not _leads_nowhere(kind, self._home) and not _offered_in_part(value):
             raise TypeError(
                 f"the tests handed over a {kind.__module__}.{kind.__qualname__}, which a candidate cannot use"
             )
@@ -199,15 +200,17 @@ def _is_the_mocks(name: str) -> bool:
     return hasattr(sys.modules["unittest.mock"].Mock, name)
 
 
-def _leads_nowhere(kind: type) -> bool:
+def _leads_nowhere(kind: type, home: str) -> bool:
     """Whether every class that a class is made of is the tests' own, or a harmless one of the library."""
     return all(
-        base.__module__ in _HARMLESS or (base.__module__, base.__name__) in _HARMLESS_CLASSES or _is_the_tests(base)
+        base.__module__ in _HARMLESS
+        or (base.__module__, base.__name__) in _HARMLESS_CLASSES
+        or _is_the_tests(base, home)
         for base in kind.__mro__
     )
 
 
-def _is_the_tests(kind: type) -> bool:
+def _is_the_tests(kind: type, home: str) -> bool:
     """Of a module that came with the tests: of no file, or of one that lies beside them."""
     module = sys.modules.get(kind.__module__)
     if module is None or kind.__module__ == "__main__":
@@ -215,7 +218,7 @@ def _is_the_tests(kind: type) -> bool:
     file = getattr(module, "__file__", None)
     if file is None:
         return kind.__module__ not in sys.builtin_module_names and getattr(module, "__spec__", None) is None
-    return _below(os.path.realpath(file), os.path.realpath(os.getcwd()))
+    return _below(os.path.realpath(file), home)
 
 
 def _name(value: Any) -> str:

@@ -58,3 +58,37 @@ def test_an_unknown_fixture_is_a_broken_spec(name: str) -> None:
     """Named, before anything runs."""
     with pytest.raises(SpecError, match=name):
         outcomes(f"def test_a({name}): pass")
+
+
+def test_what_surrounds_a_test_is_done() -> None:
+    """For functions and for methods; classes in classes are collected."""
+    source = """
+log = []
+def setup_function(function): log.append(function.__name__)
+def teardown_function(): log.append("-")
+@pytest.fixture
+def named(): log.append("named")
+@pytest.mark.usefixtures("named")
+def test_one(): assert log == ["test_one", "named"], log
+class TestOuter:
+    def teardown_method(self): log.append("--")
+    def test_two(self): assert log[-1] == "-", log
+    class TestInner:
+        def test_three(self): assert log[-1] == "--", log
+"""
+    names = ("test_one", "TestOuter::test_two", "TestOuter::TestInner::test_three")
+    assert outcomes(source) == dict.fromkeys(names, "passed")
+
+
+@pytest.mark.parametrize(
+    ("source", "said"),
+    [
+        ("def setup_module(): pass\ndef test_a(): pass", "setup_module"),
+        ("@pytest.mark.usefixtures('nothing')\ndef test_a(): pass", "nothing"),
+        ("@pytest.mark.parametrize('a', [1], indirect=True)\ndef test_a(a): pass", "indirect"),
+    ],
+)
+def test_what_is_not_done_makes_the_spec_invalid(source: str, said: str) -> None:
+    """A test that means something else here would judge something else."""
+    with pytest.raises(SpecError, match=said):
+        outcomes(source)
