@@ -184,10 +184,24 @@ def _chosen(manifests: Any, tag: str, path: str) -> Mapping[str, Any]:
         if len(manifests) > 1:
             raise BadImage(f"{path} has {len(manifests)} images; add :NAME:TAG")
         return dict(manifests[0])
-    for item in manifests:
-        if tag in (item.get("RepoTags") or ()):
-            return dict(item)
-    raise BadImage(f"{path} has no image {tag!r}")
+    named = {_whole(name): item for item in manifests for name in _names_in(item.get("RepoTags"))}
+    if _whole(tag) not in named:
+        raise BadImage(f"{path} has no image {tag!r}; it has {', '.join(sorted(named)[:20]) or 'none with a name'}")
+    return dict(named[_whole(tag)])
+
+
+def _names_in(tags: object) -> list[str]:
+    return [tag for tag in tags if isinstance(tag, str)] if isinstance(tags, list) else []
+
+
+def _whole(name: str) -> str:
+    """An image's name with what may be left out of it: registry, library and tag."""
+    first, slash, _ = name.partition("/")
+    if not slash:
+        name = f"library/{name}"
+    if not slash or not ("." in first or ":" in first or first == "localhost"):
+        name = f"docker.io/{name}"
+    return name if ":" in name.rpartition("/")[2] else f"{name}:latest"
 
 
 def _with_config(digest: str, text: bytes, blobs: Sequence[Blob]) -> Manifest:

@@ -130,3 +130,23 @@ def test_a_root_is_an_image_of_one_layer(tmp_path: Path) -> None:
 
     assert [b.length for b in manifests.read(parse(f"rootfs:{tmp_path}/r.tar")).layers] == [len(ONE)]
     assert len(manifests.read(parse(f"rootfs:{tmp_path}")).layers) == 1
+
+
+@pytest.mark.parametrize(
+    ("written", "asked"),
+    [
+        ("hello:one", "hello:one"),
+        ("docker.io/library/hello:one", "hello:one"),
+        ("hello:one", "docker.io/library/hello:one"),
+        ("hello:latest", "hello"),
+        ("me/hello:1", "docker.io/me/hello:1"),
+        ("localhost:5000/a:b", "localhost:5000/a:b"),
+    ],
+)
+def test_an_archives_image_is_named_as_people_do(written: str, asked: str) -> None:
+    """`docker save` leaves out what skopeo writes."""
+    manifests_json = [{"RepoTags": None}, {"RepoTags": [written], "Config": "c"}]
+
+    assert manifests._chosen(manifests_json, asked, "a.tar")["Config"] == "c"
+    with pytest.raises(BadImage, match="it has"):
+        manifests._chosen(manifests_json, "other:one", "a.tar")
