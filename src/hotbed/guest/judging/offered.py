@@ -52,6 +52,16 @@ _HARMLESS_CLASSES = frozenset(
         ("numpy", "ufunc"),
     )
 )
+# And of whose functions no call does, whatever it is given.
+_HARMLESS_CALLS = _HARMLESS | frozenset(
+    "math json json.decoder json.encoder textwrap string copy bisect _bisect heapq _heapq unicodedata html base64"
+    " binascii zlib struct _struct urllib.parse difflib calendar secrets hashlib _hashlib posixpath colorsys keyword"
+    " numpy".split()
+)
+_OURS = (__name__, __name__.rpartition(".")[0] + ".callbacks")  # whose functions stand in for what they look after
+_NOT_OF_NUMPY = frozenset(
+    "load save savez savez_compressed savetxt loadtxt genfromtxt fromfile fromregex memmap open_memmap".split()
+)
 _FILE = frozenset(
     "read read1 readline readlines readinto write writelines close closed seek tell flush truncate name mode encoding"
     " readable writable seekable isatty newlines".split()
@@ -80,6 +90,9 @@ _LEADING = tuple(
 _LEADING += (operator.attrgetter, operator.methodcaller)
 
 
+_CALLED = (types.FunctionType, types.BuiltinFunctionType, types.MethodType)
+
+
 class Offered:
     """What one candidate is offered. It knows the places that the tests have handed over."""
 
@@ -100,11 +113,23 @@ class Offered:
             return self.check(value.func)
         if any(value is each for each in _LEADING) or isinstance(value, types.ModuleType):
             raise TypeError(f"the tests' {_name(value)} is not for a candidate to use")
+        if isinstance(value, _CALLED):
+            return self._check_function(value)
         kind = value if isinstance(value, type) else type(value)
         if not _leads_nowhere(kind, self._home) and not _offered_in_part(value):
             raise TypeError(
                 f"the tests handed over a {kind.__module__}.{kind.__qualname__}, which a candidate cannot use"
             )
+
+    def _check_function(self, function: Any) -> None:
+        """One of an object is as harmless as that is, another as its module."""
+        owner = getattr(function, "__self__", None)
+        if owner is not None and not isinstance(owner, types.ModuleType):
+            return self.check(owner)
+        module = function.__module__ or _name(owner)
+        harmless = module in _HARMLESS_CALLS and not (module == "numpy" and _name(function) in _NOT_OF_NUMPY)
+        if not harmless and module not in _OURS and not _came_with_tests(module, self._home):
+            raise TypeError(f"the tests' {module}.{_name(function)} is not for a candidate to use")
 
     def get(self, value: Any, name: Any) -> Any:
         """An attribute."""
@@ -205,19 +230,19 @@ def _leads_nowhere(kind: type, home: str) -> bool:
     return all(
         base.__module__ in _HARMLESS
         or (base.__module__, base.__name__) in _HARMLESS_CLASSES
-        or _is_the_tests(base, home)
+        or _came_with_tests(base.__module__, home)
         for base in kind.__mro__
     )
 
 
-def _is_the_tests(kind: type, home: str) -> bool:
-    """Of a module that came with the tests: of no file, or of one that lies beside them."""
-    module = sys.modules.get(kind.__module__)
-    if module is None or kind.__module__ == "__main__":
+def _came_with_tests(name: str, home: str) -> bool:
+    """Whether a module is of no file, or of one that lies beside the tests."""
+    module = sys.modules.get(name)
+    if module is None or name == "__main__":
         return True
     file = getattr(module, "__file__", None)
     if file is None:
-        return kind.__module__ not in sys.builtin_module_names and getattr(module, "__spec__", None) is None
+        return name not in sys.builtin_module_names and getattr(module, "__spec__", None) is None
     return _below(os.path.realpath(file), home)
 
 

@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
+import asyncio
 import functools
+import glob
+import importlib
 import io
+import json
 import logging
+import math
 import operator
 import os
 import pathlib
+import pickle
 import queue
 import random
 import re
+import shutil
 import socket
 import sqlite3
 import subprocess
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Callable
 from contextlib import closing
 from typing import Any
@@ -60,7 +68,8 @@ def test_what_leads_nowhere_is_offered() -> None:
     for value in (
         *(Mine(), Mine, [], {}, iter([]), queue.Queue(), random.Random(1), re.compile("a"), threading.Lock(), len),
         *(io.StringIO(), io.BytesIO(), mock.Mock(), [].append, functools.partial(int), pathlib.Path("a"), ValueError()),
-        *(logging.getLogger("a"), object(), operator.attrgetter("a")),
+        *(logging.getLogger("a"), object(), operator.attrgetter("a"), math.sin, json.dumps, os.path.join, time.sleep),
+        *(pathlib.Path("a").joinpath, mock.Mock().method, "a".upper, random.Random(1).random, functools.reduce),
     ):
         offered.Offered().check(value)
 
@@ -69,6 +78,8 @@ def test_what_leads_elsewhere_is_not() -> None:
     """Also where a test was careless enough to hand it over."""
     for value in (
         *(os.environ, socket.socket, subprocess.Popen, io.FileIO, tempfile.TemporaryDirectory, sys, eval, getattr),
+        *(os.system, os.listdir, subprocess.run, shutil.copy, importlib.import_module, pickle.loads, sys.exit),
+        *(functools.partial(os.listdir), asyncio.run, logging.getLogger, mock.patch, tempfile.mkdtemp, glob.glob),
         *(functools.partial(getattr), operator.attrgetter, str.format, open, logging.FileHandler, mock.patch("os.sep")),
     ):
         with pytest.raises(TypeError):
