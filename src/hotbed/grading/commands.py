@@ -66,9 +66,10 @@ def plan_of(spec: CommandReward, candidate: str | Mapping[str, str]) -> CommandP
     if spec.setup:
         steps.append(Step(run=spec.setup, is_candidate=True))
     steps.append(Step(kill=True))
-    steps.append(Step(remove=spec.protected, keep=tuple(name for name in spec.files if _base(name) in spec.protected)))
+    kept = tuple(name for name in spec.files if _base(name) in spec.protected)
+    steps.append(Step(remove=spec.protected, keep=kept, is_candidate=True))
     if spec.report:
-        steps.append(Step(remove=(_base(spec.report),)))
+        steps.append(Step(remove=(_base(spec.report),), is_candidate=True))
     restored = {name: text for name, text in spec.files.items() if _base(name) in spec.protected}
     steps.append(Step(write={**restored, **spec.hidden}))
     return CommandPlan(

@@ -69,9 +69,7 @@ class Client:
 
         One of another image is baked, and not ready when this returns: see `Template.bake`.
         """
-        request = template_calls.host_template(
-            name, image=image, preload=preload, env=env, limits=limits, network=network, egress=egress
-        )
+        request = template_calls.described(name, image, preload, env, limits, egress, network=network)
         return self.link.send(template_calls.create(request))
 
     def template(self, name: str) -> TemplateRow:
@@ -211,9 +209,7 @@ class AsyncClient:
 
         One of another image is baked, and not ready when this returns: see `Template.bake`.
         """
-        request = template_calls.host_template(
-            name, image=image, preload=preload, env=env, limits=limits, network=network, egress=egress
-        )
+        request = template_calls.described(name, image, preload, env, limits, egress, network=network)
         return await self.link.asend(template_calls.create(request))
 
     async def template(self, name: str) -> TemplateRow:

@@ -12,8 +12,7 @@ from hotbed.sdk import template_calls
 from hotbed.sdk.client import AnyClient
 from hotbed.sdk.connect import alink_of, link_of
 from hotbed.sdk.transport import Link
-from hotbed.wire.checks import egress_object, require, require_mapping
-from hotbed.wire.templates import CreateTemplate, Ready, TemplateRow
+from hotbed.wire.templates import Ready, TemplateRow
 
 BAKE_TIMEOUT_S = 3600.0
 _POLL_S = 0.1
@@ -65,7 +64,9 @@ class Template:
         `DeadlineExceeded`, and the bake goes on.
         """
         link = link_of(client)
-        asked = request(name, image, setup, preload, ready, warm_cmd, env, limits, egress, width)
+        asked = template_calls.described(
+            name, image, preload, env, limits, egress, setup=setup, ready=ready, warm_cmd=warm_cmd, width=width
+        )
         template = cls(link, link.send(template_calls.create(asked)))
         return template.wait(timeout_s=timeout_s, on_progress=on_progress)
 
@@ -89,7 +90,9 @@ class Template:
     ) -> Template:
         """The same for asyncio."""
         link = await alink_of(client)
-        asked = request(name, image, setup, preload, ready, warm_cmd, env, limits, egress, width)
+        asked = template_calls.described(
+            name, image, preload, env, limits, egress, setup=setup, ready=ready, warm_cmd=warm_cmd, width=width
+        )
         template = cls(link, await link.asend(template_calls.create(asked)))
         deadline = time.monotonic() + timeout_s
         while not template.is_final(on_progress, deadline):
@@ -122,34 +125,3 @@ class Template:
     def delete(self) -> None:
         """Forget it, or give up its bake. Refused while sandboxes of it live."""
         self._link.send(template_calls.delete(self.name))
-
-
-def request(
-    name: str,
-    image: str,
-    setup: Sequence[str],
-    preload: Sequence[str],
-    ready: Ready | None,
-    warm_cmd: str,
-    env: Mapping[str, str] | None,
-    limits: Mapping[str, float] | None,
-    egress: str | Mapping[str, Any] | None,
-    width: int,
-) -> CreateTemplate:
-    """The wire form of a bake."""
-    for what, value in (("setup", setup), ("preload", preload)):
-        require(not isinstance(value, (str, bytes)), f"{what} is one string, {value!r}", "give a list")
-    require_mapping("env", env)
-    require_mapping("limits", limits)
-    return CreateTemplate(
-        name=name,
-        image=image,
-        setup=tuple(setup),
-        preload=tuple(preload),
-        ready=ready,
-        warm_cmd=warm_cmd,
-        env=dict(env or {}),
-        limits=limits,
-        egress=egress_object(egress),
-        width=width,
-    )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from hotbed.sdk.bodies import json_body, read_json
 from hotbed.sdk.calls import Call
@@ -67,30 +67,31 @@ def images() -> Call[tuple[ImageRow, ...]]:
     return Call(method="GET", target=routes.LIST_IMAGES.url(), read=read)
 
 
-def host_template(
+def described(
     name: str,
-    *,
     image: str,
     preload: Sequence[str],
     env: Mapping[str, str] | None,
     limits: Mapping[str, float] | None,
-    network: bool,
     egress: EgressPolicy | None,
+    *,
+    setup: Sequence[str] = (),
+    **more: Any,
 ) -> CreateTemplate:
-    """The wire form of a template of this host's system."""
-    require(
-        not isinstance(preload, (str, bytes)), f"preload is one string, {preload!r}", 'give names: ["json", "decimal"]'
-    )
+    """The wire form of what a user wrote. `more` are fields that need no change."""
+    for what, value in (("setup", setup), ("preload", preload)):
+        require(not isinstance(value, (str, bytes)), f"{what} is one string, {value!r}", 'give a list: ["json"]')
     require_mapping("env", env)
     require_mapping("limits", limits)
     return CreateTemplate(
         name=name,
         image=image,
+        setup=tuple(setup),
         preload=tuple(preload),
         env=dict(env or {}),
         limits=limits,
-        network=network,
         egress=egress_object(egress),
+        **more,
     )
 
 

@@ -10,7 +10,7 @@ import pytest
 from hotbed.errors import InvalidRequest, NodeUnavailable
 from hotbed.sdk.client import AsyncClient, Client
 from hotbed.sdk.connect import aconnect, connect
-from hotbed.sdk.template_calls import host_template
+from hotbed.sdk.template_calls import described
 
 
 @pytest.fixture
@@ -71,4 +71,4 @@ def test_client_shows_its_node_and_whether_it_is_closed(urls: str) -> None:
 def test_template_without_a_name_is_refused() -> None:
     """Before any I/O."""
     with pytest.raises(InvalidRequest):
-        host_template("", image="host", preload=(), env=None, limits=None, network=True, egress=None)
+        described("", "host", (), None, None, None)

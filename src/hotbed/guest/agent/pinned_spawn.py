@@ -12,6 +12,7 @@ import _thread
 import errno
 import os
 import socket
+import time
 from typing import Callable, List, Mapping, Sequence
 
 from . import spawn
@@ -49,7 +50,7 @@ def start(
     _begin(work)
     over.acquire()
     while len(os.listdir(_THREADS)) > 1:
-        os.sched_yield()  # it has nothing left to do but to end
+        time.sleep(0.0001)  # it has nothing left to do but to end
     if failed:
         raise failed[0]
     return started[0]

@@ -1,7 +1,7 @@
 """What a candidate may do with the objects that a test handed it.
 
-Functions can be called, iterators advanced; other objects offer their public attributes and the operators of their
-class. Nothing that leads to code, frames or modules of the tests has any.
+Functions can be called, iterators advanced; other objects offer the operators of their class. Which of them all, and
+which of their attributes, is `offered`'s to say.
 """
 
 from __future__ import annotations
@@ -35,9 +35,6 @@ def _has_more(value: Any) -> bool:
 
 
 _OBJECT: Dict[str, Callable[..., Any]] = {
-    "getattr": getattr,  # these three as `Offered` has them
-    "setattr": setattr,
-    "delattr": delattr,
     "radd": lambda value, other: other + value,
     "rsub": lambda value, other: other - value,
     "rmul": lambda value, other: other * value,

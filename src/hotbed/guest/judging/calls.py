@@ -222,11 +222,8 @@ class Peer:
             kwargs = plain.decode(lines[1], self.borrow) if len(lines) > 1 else {}
             if type(args) is not list or type(kwargs) is not dict:
                 raise plain.BadData("not arguments")
-            if kwargs:
-                given = [*args, *kwargs.values()]
-                before = self._after(given, b"")
-            else:
-                given = args
+            given = [*args, *kwargs.values()] if kwargs else args
+            before = self._after(given, b"") if kwargs else before
             value = self.perform(head[2], head[3], args, kwargs)
             message = self._answer(head[0], value, given, before)
         except self.answerable as error:

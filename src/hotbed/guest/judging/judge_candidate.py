@@ -6,7 +6,7 @@ import os
 import socket
 import time
 import types
-from typing import Any, Callable, Dict, List, Tuple
+from typing import Any, Callable, Dict, List, Optional, Tuple
 
 from .. import frames
 from . import calls, proxies, sealing
@@ -101,6 +101,10 @@ class Candidate:
     def forget(self) -> None:
         """Close this process's copy of the socket."""
         self._control.close()
+
+    def over(self) -> Optional[sealing.Over]:
+        """What ended one of its processes, if anything did."""
+        return next((peer.over for peer in self._peers if peer.over is not None), None)
 
     def calls(self) -> int:
         """How many questions were asked so far."""

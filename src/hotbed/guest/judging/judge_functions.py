@@ -24,8 +24,12 @@ def collect(module: types.ModuleType, prefix: str) -> Iterator[Tuple[str, Run]]:
     for name, value in list(vars(module).items()):
         if name.startswith("test") and inspect.isfunction(value):
             yield from _expand(prefix + name, value, minipytest.marks_of(value), fixtures, _itself(value, module))
-        elif name.startswith("Test") and inspect.isclass(value) and not issubclass(value, unittest.TestCase):
+        elif _is_test_class(name, value):
             yield from _methods(prefix + name, value, fixtures)
+
+
+def _is_test_class(name: str, value: Any) -> bool:
+    return name.startswith("Test") and inspect.isclass(value) and not issubclass(value, unittest.TestCase)
 
 
 Bind = Callable[[], Tuple[Any, Callable[[], Any]]]  # a function that is set up, and what is to be done after it
@@ -55,7 +59,7 @@ def _methods(prefix: str, owner: Any, fixtures: Dict[str, Any]) -> Iterator[Tupl
             marks = minipytest.marks_of(owner, value)
             yield from _expand(prefix + "::" + name, value, marks, {**fixtures, **own}, _binder(owner, name))
     for name, value in vars(owner).items():
-        if name.startswith("Test") and inspect.isclass(value) and not issubclass(value, unittest.TestCase):
+        if _is_test_class(name, value):
             yield from _methods(prefix + "::" + name, value, {**fixtures, **own})
 
 
@@ -89,9 +93,9 @@ def _expand(
 
 def _check_marks(marks: List[Any], fixtures: Dict[str, Any]) -> None:
     for mark in marks:
-        unknown = [name for name in mark.args if name not in fixtures] if mark.name == "usefixtures" else []
-        if unknown:
-            raise SpecError(f"fixture {unknown[0]!r} is not supported by this judge")
+        for name in mark.args if mark.name == "usefixtures" else ():
+            if name not in fixtures and name not in _BUILTIN:
+                raise SpecError(f"fixture {name!r} is not supported by this judge")
         if mark.name == "parametrize" and mark.kwargs.get("indirect"):
             raise SpecError("parametrize(indirect=...) is not supported by this judge")
 

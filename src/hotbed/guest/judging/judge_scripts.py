@@ -79,8 +79,6 @@ class ScriptStyle:
             return verdict
         missing = self._provide(namespace, peer, found, wanted)
         self._execute(verdict, namespace, hook, candidate, missing)
-        if peer.over is not None:  # also where the tests caught that
-            verdict.say(peer.over.status, peer.over.reason)
         return verdict
 
     def _entry(self) -> str:
@@ -116,6 +114,7 @@ class ScriptStyle:
         self, verdict: Verdict, namespace: Dict[str, Any], hook: Hook, candidate: Candidate, missing: List[str]
     ) -> None:
         error = self._error_of(namespace)
+        error = candidate.over() or error  # also where the tests caught that
         hook.count(self._names, verdict.checks, self._barriers if error is None else ())
         if error is None:
             if hook.ran() == 0 and candidate.calls() == 0 and not missing:

@@ -21,7 +21,9 @@ import os
 import pathlib
 import sys
 import types
-from typing import Any, Callable, FrozenSet, List, Optional
+from typing import Any, Callable, Dict, FrozenSet, List, Optional, Set
+
+from . import callbacks, proxies
 
 _CLOSED = (
     types.ModuleType,
@@ -58,7 +60,7 @@ _HARMLESS_CALLS = _HARMLESS | frozenset(
     " binascii zlib struct _struct urllib.parse difflib calendar secrets hashlib _hashlib posixpath colorsys keyword"
     " numpy".split()
 )
-_OURS = (__name__, __name__.rpartition(".")[0] + ".callbacks")  # whose functions stand in for what they look after
+_OURS = (__name__, callbacks.__name__)  # whose functions stand in for what they look after
 _NOT_OF_NUMPY = frozenset(
     "load save savez savez_compressed savetxt loadtxt genfromtxt fromfile fromregex memmap open_memmap".split()
 )
@@ -88,8 +90,6 @@ _LEADING = tuple(
     for name in "eval exec compile open __import__ getattr setattr delattr globals locals vars dir breakpoint".split()
 ) + (str.format, str.format_map, object.__getattribute__, type.__getattribute__)
 _LEADING += (operator.attrgetter, operator.methodcaller)
-
-
 _CALLED = (types.FunctionType, types.BuiltinFunctionType, types.MethodType)
 
 
@@ -99,6 +99,24 @@ class Offered:
     def __init__(self) -> None:
         self._home = os.path.realpath(os.getcwd())  # of the judge, whatever a test changes to
         self._places: List[str] = []
+        self._checked: Set[int] = set()  # by id: whoever lends a value keeps it
+
+    def use(self, value: Any, op: str, args: List[Any], kwargs: Dict[str, Any]) -> Any:
+        """One operation on something that was lent. Raises what it raises, and `TypeError` where it is not offered."""
+        kind = callbacks.kind(value)
+        attributes: Dict[str, Callable[..., Any]] = (
+            {"getattr": self.get, "setattr": self.set, "delattr": self.delete} if kind in "ok" else {}
+        )
+        operation = attributes.get(op) or callbacks.ALLOWED[kind].get(op)
+        if operation is None:
+            raise TypeError(f"the tests' object cannot be asked for {str(op)[:40]}")
+        if id(value) not in self._checked:
+            self.check(value)
+            self._checked.add(id(value))
+        for given in (*args, *kwargs.values()):
+            if callable(given) and proxies.live(given) is None:  # the tests' own again: it may be called there
+                self.check(given)
+        return operation(value, *args, **kwargs)
 
     def lend(self, value: Any) -> None:
         """The tests hand something over themselves: a path is a place from now on, unless the judge's own files are."""
@@ -143,12 +161,12 @@ class Offered:
             raise AttributeError(f"{name} of a mock is the tests'")
         return getattr(value, name)
 
-    def set(self, value: Any, name: Any, item: Any, *, is_plain: bool) -> None:
+    def set(self, value: Any, name: Any, item: Any) -> None:
         """Put something in an attribute; not in place of what the tests' classes do."""
         name = self._changed(value, name)
-        if _is_mock(value) and not is_plain:
+        if _acts(item) and _is_mock(value):
             raise AttributeError("a mock takes plain values only")
-        if not is_plain and callable(getattr(value, name, None)):
+        if _acts(item) and callable(getattr(value, name, None)):
             raise AttributeError(f"{name} is the tests' own")
         setattr(value, name, item)
 
@@ -187,6 +205,15 @@ class Offered:
     def _holds(self, path: Any) -> bool:
         real = os.path.realpath(str(path))
         return any(_below(real, place) for place in self._places)
+
+
+def _acts(value: Any) -> bool:
+    """Whether a value is, or holds near its top, what does something of its own: no plain data."""
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return any(map(_acts, value))
+    if isinstance(value, dict):
+        return any(map(_acts, value.values()))
+    return proxies.live(value) is not None or callable(value)
 
 
 def _below(path: str, place: str) -> bool:

@@ -231,18 +231,7 @@ class JudgePeer(calls.Peer):
         if type(target) is not int or not 0 <= target < len(self._lent) or self._depth == 0:
             raise calls.Broken("a question about nothing that was lent")
         self._patience.wait(0)  # one callback after another is no answer either
-        value = self._lent[target]
-        allowed = callbacks.ALLOWED[callbacks.kind(value)].get(op)
-        if allowed is None:
-            raise TypeError(f"the tests' object cannot be asked for {str(op)[:40]}")
-        self._offered.check(value)
-        if op == "getattr":
-            return self._offered.get(value, *args)
-        if op == "setattr":
-            return self._offered.set(value, args[0], args[1], is_plain=not _is_live(args[1]))
-        if op == "delattr":
-            return self._offered.delete(value, *args)
-        return allowed(value, *args, **kwargs)
+        return self._offered.use(self._lent[target], op, args, kwargs)
 
     def told(self, error: BaseException) -> Tuple[List[str], Optional[int], List[Any]]:
         """An exception of the tests, as a candidate is told of it."""
@@ -259,15 +248,6 @@ class JudgePeer(calls.Peer):
         if type(origin) is int and origin in self._just_told and failures.may_be_raised(op, self._lent[origin]):
             raise self._lent[origin]
         raise failures.rebuild(op, names, args, self.errors, attributes)
-
-
-def _is_live(value: Any) -> bool:
-    """Whether a value is, or holds near its top, what stays in the candidate's sandbox."""
-    if isinstance(value, (list, tuple, set, frozenset)):
-        return any(map(_is_live, value))
-    if isinstance(value, dict):
-        return any(map(_is_live, value.values()))
-    return proxies.live(value) is not None or callable(value)
 
 
 _ITEMS = {"i": Items, "g": Generator, "a": AsyncItems, "w": Items}

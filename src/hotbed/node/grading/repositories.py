@@ -30,11 +30,15 @@ while folders:
         entries = list(os.scandir(folder))
     except OSError:
         continue  # nothing in it will be found by the tests either
-    folders += [entry.path for entry in entries if entry.is_dir(follow_symlinks=False)]
     for entry in entries:
-        if entry.name in names and os.path.normpath(entry.path) not in keep and not entry.is_dir(follow_symlinks=False):
-            os.chmod(folder, 0o755)
-            os.unlink(entry.path)
+        if entry.is_dir(follow_symlinks=False):
+            folders.append(entry.path)
+        elif entry.name in names and os.path.normpath(entry.path) not in keep:
+            try:
+                os.unlink(entry.path)
+            except PermissionError:  # its folder may not be written to
+                os.chmod(folder, 0o755)
+                os.unlink(entry.path)
 """
 
 
@@ -136,8 +140,6 @@ class Steps:
 def _stopped(spec: CommandReward, step: Step, outcome: ExecOutcome) -> GradeResult:
     """A step before the tests failed: the candidate's patch or setup, or the spec's own files."""
     told = _tail(outcome.stderr or outcome.stdout)
-    if step.remove:
-        return candidate_failure(f"what the candidate left could not be cleared ({outcome.status}): {told}")
     if not step.is_candidate:
         return spec_failure(f"a step of the spec failed ({outcome.status}): {told}")
     failed = command_result(spec, RunOutcome(status="exit", exit_code=outcome.exit_code), None)

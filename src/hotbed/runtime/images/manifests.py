@@ -15,6 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from hotbed.runtime.images import names
 from hotbed.runtime.images.record import hex_of
 from hotbed.runtime.images.sources import Source
 from hotbed.runtime.images.streams import BadBlob
@@ -184,24 +185,14 @@ def _chosen(manifests: Any, tag: str, path: str) -> Mapping[str, Any]:
         if len(manifests) > 1:
             raise BadImage(f"{path} has {len(manifests)} images; add :NAME:TAG")
         return dict(manifests[0])
-    named = {_whole(name): item for item in manifests for name in _names_in(item.get("RepoTags"))}
-    if _whole(tag) not in named:
+    named = {names.whole(name): item for item in manifests for name in _names_in(item.get("RepoTags"))}
+    if names.whole(tag) not in named:
         raise BadImage(f"{path} has no image {tag!r}; it has {', '.join(sorted(named)[:20]) or 'none with a name'}")
-    return dict(named[_whole(tag)])
+    return dict(named[names.whole(tag)])
 
 
 def _names_in(tags: object) -> list[str]:
     return [tag for tag in tags if isinstance(tag, str)] if isinstance(tags, list) else []
-
-
-def _whole(name: str) -> str:
-    """An image's name with what may be left out of it: registry, library and tag."""
-    first, slash, _ = name.partition("/")
-    if not slash:
-        name = f"library/{name}"
-    if not slash or not ("." in first or ":" in first or first == "localhost"):
-        name = f"docker.io/{name}"
-    return name if ":" in name.rpartition("/")[2] else f"{name}:latest"
 
 
 def _with_config(digest: str, text: bytes, blobs: Sequence[Blob]) -> Manifest:

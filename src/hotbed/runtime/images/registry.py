@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from hotbed.runtime.images import manifests, programs
+from hotbed.runtime.images import manifests, names, programs
 from hotbed.runtime.images.manifests import BadImage
 from hotbed.runtime.linux.identity import Ids
 
@@ -24,13 +24,6 @@ _FETCH_TIMEOUT_S = 3600.0
 _LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 _TAG = "image"
 _CONTAINERS = Path("/run/containers")
-DEFAULT_HOST = "docker.io"
-
-
-def host_of(reference: str) -> str:
-    """The registry that a reference means."""
-    first, slash, _ = reference.partition("/")
-    return first if slash and ("." in first or ":" in first or first == "localhost") else DEFAULT_HOST
 
 
 def _closed(path: Path) -> bool:
@@ -47,7 +40,7 @@ class Registry:
         self._tick = tick
         key = hashlib.sha256(f"{reference} {ids is not None}".encode()).hexdigest()[:32]
         self.folder = downloads / key
-        self._insecure = host_of(reference).partition(":")[0] in _LOOPBACK
+        self._insecure = names.host_of(reference).partition(":")[0] in _LOOPBACK
 
     def config_digest(self) -> str:
         """The digest of the image's config, without fetching its layers. Raises `BadImage`."""
@@ -83,10 +76,11 @@ class Registry:
         path = shutil.which("skopeo")
         if path is None:
             raise BadImage("fetching from a registry needs skopeo, which is not installed (apt-get install skopeo)")
-        who: dict[str, Any] = {"env": self._own_environment()}
         if self._ids is not None and os.geteuid() == 0:
-            who = {"user": self._ids.uid, "group": self._ids.gid, "extra_groups": [], "cwd": "/"}
+            who: dict[str, Any] = {"user": self._ids.uid, "group": self._ids.gid, "extra_groups": [], "cwd": "/"}
             who["env"] = {"PATH": os.defpath, "HOME": "/nonexistent", "TMPDIR": str(self.folder)}
+        else:
+            who = {"env": self._own_environment()}
         command = [path, "--insecure-policy", *arguments]  # a policy is about signatures; digests are checked here
         ended = programs.run(command, tick=lambda: self._tick(self._arrived()), patience_s=timeout_s, **who)
         if ended.returncode != 0:

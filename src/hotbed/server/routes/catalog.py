@@ -11,14 +11,14 @@ from dataclasses import asdict
 from datetime import datetime, timezone
 from typing import Any
 
-from hotbed.errors import Forbidden, InvalidRequest, NotFound
+from hotbed.errors import InvalidRequest, NotFound
 from hotbed.node.node import Node
 from hotbed.node.templates import Templates
 from hotbed.node.tenants import TEMPLATE_MARK
 from hotbed.server.admission import named_template
 from hotbed.server.operation import Call, Handler
 from hotbed.server.published import route
-from hotbed.server.routes.templates import make, remove, rows
+from hotbed.server.routes.templates import make, of_everybody, remove, rows
 from hotbed.wire.checks import require
 from hotbed.wire.routes import Route
 from hotbed.wire.templates import CreateTemplate, Ready, TemplateRow
@@ -89,7 +89,7 @@ def find(node: Node, call: Call) -> TemplateRow:
 def _own(node: Node, call: Call) -> TemplateRow:
     row = find(node, call)
     if row.name in node.templates.public:
-        raise Forbidden(f"template {row.name} is of the shared catalog: it is always warm and nobody's to change")
+        raise of_everybody(row.name)
     return row
 
 

@@ -9,8 +9,7 @@ from hotbed.node.bakes.recipe import recipe_of
 from hotbed.node.node import Node
 from hotbed.node.templates import limits_of
 from hotbed.runtime.base import Limits
-from hotbed.runtime.images import sources
-from hotbed.runtime.images.registry import host_of
+from hotbed.runtime.images import names, sources
 from hotbed.server.operation import Call
 from hotbed.wire.templates import (
     CreateTemplate,
@@ -60,9 +59,9 @@ def _resolved(node: Node, call: Call, request: CreateTemplate) -> CreateTemplate
             name = call.tenant.template_name(name, node.templates.public)
         node.templates.spec(name)
         return replace(request, image=f"template:{name}")
-    if source.kind == "registry" and _is_stranger(call) and host_of(source.place) not in node.policy.registries:
+    if source.kind == "registry" and _is_stranger(call) and names.host_of(source.place) not in node.policy.registries:
         raise Forbidden(
-            f"this server fetches no images from {host_of(source.place)}",
+            f"this server fetches no images from {names.host_of(source.place)}",
             hint=f"it fetches from {', '.join(node.policy.registries)}; its operator sets `registries`",
         )
     return request
@@ -88,7 +87,7 @@ async def delete(node: Node, call: Call) -> TemplateDeleted:
     """Forget one, or give up its bake. Raises `TemplateInUse` while sandboxes of it live."""
     name = _named(node, call)
     if name in node.templates.built_in or (call.tenant is not None and name in node.templates.public):
-        raise Forbidden(f"template {name} is of the shared catalog: it is nobody's to delete")
+        raise of_everybody(name)
     await remove(node, name)
     return TemplateDeleted(id=name)
 
@@ -97,15 +96,16 @@ async def expect(node: Node, call: Call) -> TemplateRow:
     """Have as many parked as will be wanted, or as few as that none will be."""
     node.check_open()
     name = _named(node, call)
-    _check_changeable(node, call, name)
+    if call.tenant is not None and name in node.templates.public:
+        raise of_everybody(name)
     node.templates.spec(name)
     await node.templates.expect(name, _declared(node, call, call.body.width))
     return node.bakes.row(name)
 
 
-def _check_changeable(node: Node, call: Call, name: str) -> None:
-    if call.tenant is not None and name in node.templates.public:
-        raise Forbidden(f"template {name} is of the shared catalog: it is always warm and nobody's to change")
+def of_everybody(name: str) -> Forbidden:
+    """The refusal to change a template of the catalog."""
+    return Forbidden(f"template {name} is of the shared catalog: it is always warm and nobody's to change")
 
 
 async def remove(node: Node, name: str) -> None:

@@ -140,17 +140,17 @@ def test_the_judges_own_folder_is_no_place(tmp_path: pathlib.Path, monkeypatch: 
 @pytest.mark.parametrize(
     "change",
     [
-        lambda found: found.set(Mine(), "verify", lambda: True, is_plain=False),
-        lambda found: found.set(Mine(), "verify", True, is_plain=True),
+        lambda found: found.set(Mine(), "verify", lambda: True),
+        lambda found: found.set(Mine(), "verify", True),
         lambda found: found.delete(Mine(), "verify"),
-        lambda found: found.set(mock.Mock(), "info", lambda: True, is_plain=False),
-        lambda found: found.set(mock.Mock(), "call_count", 1, is_plain=True),
-        lambda found: found.set(mock.Mock(), "assert_called_once_with", 1, is_plain=True),
+        lambda found: found.set(mock.Mock(), "info", lambda: True),
+        lambda found: found.set(mock.Mock(), "call_count", 1),
+        lambda found: found.set(mock.Mock(), "assert_called_once_with", 1),
         lambda found: found.get(mock.Mock(), "configure_mock"),
         lambda found: found.get(mock.MagicMock(), "mock_calls"),
-        lambda found: found.set(pathlib.Path("a"), "name", "b", is_plain=True),
+        lambda found: found.set(pathlib.Path("a"), "name", "b"),
         lambda found: found.get(logging.getLogger("a"), "handlers"),
-        lambda found: found.set(Mine(), "_private", 1, is_plain=True),
+        lambda found: found.set(Mine(), "_private", 1),
     ],
 )
 def test_what_the_tests_check_by_is_theirs(change: Callable[[offered.Offered], Any]) -> None:
@@ -162,8 +162,8 @@ def test_what_the_tests_check_by_is_theirs(change: Callable[[offered.Offered], A
 def test_plain_attributes_can_be_set_and_removed() -> None:
     """As a function that changes its argument does."""
     found, mine, stand_in = offered.Offered(), Mine(), mock.Mock()
-    found.set(mine, "balance", 5, is_plain=True)
-    found.set(stand_in, "name", "b", is_plain=True)
+    found.set(mine, "balance", 5)
+    found.set(stand_in, "name", "b")
 
     assert (mine.balance, stand_in.name) == (5, "b")
     found.delete(mine, "balance")

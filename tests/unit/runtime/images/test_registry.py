@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from hotbed.runtime.images.manifests import BadImage, Blob
-from hotbed.runtime.images.registry import Registry, host_of
+from hotbed.runtime.images.registry import Registry
 from hotbed.runtime.linux import identity
 from tests.support.images import Layout, digest, entry, layer
 
@@ -21,15 +21,6 @@ def registry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str, *, st
     monkeypatch.setenv("PATH", f"{tmp_path}/bin:{os.environ['PATH']}")
     (tmp_path / "down").mkdir()
     return Registry("localhost:5000/a:b", tmp_path / "down", identity.mine() if stranger else None, lambda _: None)
-
-
-@pytest.mark.parametrize(
-    ("reference", "host"),
-    [("debian:12", "docker.io"), ("a/b", "docker.io"), ("ghcr.io/a/b", "ghcr.io"), ("localhost:1/a", "localhost:1")],
-)
-def test_the_host_of_a_reference_is_known(reference: str, host: str) -> None:
-    """It decides who may fetch from there."""
-    assert host_of(reference) == host
 
 
 def test_the_config_is_asked_for_before_anything_is_fetched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
