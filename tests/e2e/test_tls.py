@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import socket
 import ssl
 from collections.abc import Iterator
@@ -22,6 +23,16 @@ from tests.unit.cli.commands.test_serve import certificate
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]  # each test starts processes
 
+#: Says that it is there, and takes nothing.
+GREETING = """
+import socket
+server = socket.create_server(("127.0.0.1", {port}))
+print(end="up\\n", flush=True)
+peers = []
+while True:
+    peers.append(server.accept()[0])
+    peers[-1].sendall(b"y")
+"""
 #: Sends everything back once it has all of it, which is how it knows that the other side has ended.
 REVERSE = """
 import socket
@@ -70,6 +81,22 @@ def test_a_port_is_forwarded_both_ways_and_each_way_ends_for_itself(client: Clie
                 peer.sendall(BYTES)
                 peer.shutdown(socket.SHUT_WR)
                 assert received(peer) == BYTES[::-1]
+
+
+def test_a_forward_that_is_closed_leaves_no_connection_open(client: Client) -> None:
+    """To the node: a TLS connection that was left to be closed in form is a warning when it is collected."""
+    port = free_port()
+    with Sandbox("python", client=client) as sandbox, sandbox.process(GREETING.format(port=port)) as server:
+        assert next(iter(server)) == (1, b"up\n")
+        for _ in range(5):  # whether the node is fast enough is a matter of luck
+            with (
+                sandbox.port_forward(port) as forward,
+                socket.create_connection((forward.host, forward.port), 20) as peer,
+            ):
+                assert peer.recv(1) == b"y"  # the connection is there
+                peer.sendall(BYTES[: 1 << 16])  # and nobody takes what comes over it
+                forward.close()
+    gc.collect()
 
 
 def received(peer: socket.socket) -> bytes:

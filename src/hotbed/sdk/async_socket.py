@@ -71,10 +71,9 @@ class AsyncSocket:
         if self._writer.is_closing():
             return
         self._writer.write(frame(CLOSE, b""))
-        if self._writer.transport.get_write_buffer_size():
-            self._writer.transport.abort()  # the node reads too little: the end of the connection says the same
-        else:
-            self._writer.close()
+        # What has not gone out by now need not: the end of the connection says the same. A TLS connection that is
+        # closed in form waits for the node, and a loop that ends meanwhile would leave it open.
+        self._writer.transport.abort()
 
     async def _write(self, data: bytes) -> None:
         self._writer.write(data)
