@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Callable, Collection, Sequence
 from typing import Any, get_args
 
-from hotbed.errors import ProtocolError
+from hotbed.errors import NodeUnavailable, NotFound, ProtocolError
 from hotbed.guest import frames
 from hotbed.guest.environments import lane, values
 from hotbed.pools.control import Grant
@@ -68,7 +68,7 @@ class RelayedLanes:
         self._deadlines[index] = deadline_s
         self._posts.append((index, deadline_s, frame))
         if sum(len(post[2]) for post in self._posts) > SEND_FROM:
-            self._ask({})
+            self._pass_on({})
 
     def collect(self, indices: Collection[int], want: int) -> list[Arrival]:
         """Wait until `want` of these have an arrival each, and return those; the others keep theirs."""
@@ -81,12 +81,21 @@ class RelayedLanes:
                     waiting.remove(index)
             if not waiting or len(taken) >= want:
                 if self._posts:
-                    self._ask({})
+                    self._pass_on({})
                 return taken
             patience_s = min(
                 PATIENCE_S, max(0.0, max(self._deadlines[index] for index in waiting) - time.perf_counter())
             )
-            self._ask({"collect": waiting, "want": want - len(taken), "patience_s": patience_s + 1.0})
+            self._pass_on({"collect": waiting, "want": want - len(taken), "patience_s": patience_s + 1.0})
+
+    def _pass_on(self, head: dict[str, Any]) -> None:
+        """An exchange. Where the node is gone, or has no such pool, every lane to it has closed."""
+        try:
+            self._ask(head)
+        except (NodeUnavailable, NotFound) as error:
+            now = time.perf_counter()
+            for index, arrivals in self._arrivals.items():
+                arrivals.append(Arrival(index, now, None, "closed", error.message))
 
     def _ask(self, head: dict[str, Any]) -> list[dict[str, Any]]:
         """One exchange. What arrived is kept; the grants are returned."""

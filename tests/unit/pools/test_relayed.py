@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from hotbed.errors import ProtocolError
+from hotbed.errors import Error, NodeUnavailable, NotFound, ProtocolError
 from hotbed.guest import frames
 from hotbed.guest.environments import values
 from hotbed.pools import relayed
@@ -138,3 +138,20 @@ def test_an_answer_that_is_none_is_told(body: bytes) -> None:
     node.answers = [body]
     with pytest.raises(ProtocolError):
         lanes.collect([0], 1)
+
+
+@pytest.mark.parametrize("error", [NodeUnavailable("it is gone"), NotFound("no pool")])
+def test_a_node_that_is_gone_closes_every_lane(error: Error) -> None:
+    """As the lanes to a node on this machine do: nobody waits for an answer that cannot come."""
+
+    def refuse(body: bytes, timeout_s: float) -> bytes:
+        raise error
+
+    lanes = RelayedLanes(refuse)
+    for index in range(2):
+        lanes.attach(index, None, deadline_s=time.perf_counter() + 5)
+        lanes.post(index, b"frame", deadline_s=time.perf_counter() + 5)
+
+    assert [(one.worker, one.trouble) for one in lanes.collect([0, 1], 2)] == [(0, "closed"), (1, "closed")]
+    with pytest.raises(type(error)):
+        lanes.open([0], 1.0)
