@@ -9,7 +9,7 @@ import signal
 import socket
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from pathlib import Path
 from typing import Any, Literal
 
@@ -224,6 +224,10 @@ class EnvBackend:
     def capabilities(self) -> Mapping[str, Any]:
         """None."""
         return {"isolation": "fake"}
+
+    def in_use(self) -> Set[int]:
+        """All of them."""
+        return self.boxes.keys()
 
     def stats(self) -> Mapping[str, Any]:
         """How many live."""

@@ -1,8 +1,9 @@
 """What a node does now and then: hands usage to the ledger, and looks for leaks.
 
-A leak is a sandbox that the backend has and nobody in the node knows of, twice in a row: between two looks everything
-that is being made or ended has moved on. It is counted and logged as an error. There should never be one, which is why
-one is worth an alert, and why nothing tries to guess what to do about it.
+A leak is a sandbox that the backend has and nobody in the node knows of, for a minute: whatever is being made or ended
+has been given up by then. It is counted and logged as an error. There should never be one, which is why one is worth an
+alert, and why nothing tries to guess what to do about it. Sandboxes are told apart by their numbers, since a busy node
+has some on their way in and out whenever one looks.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from hotbed.node.stats import Stats
 from hotbed.runtime.base import Backend
 
 EVERY_S = 5.0
+LEAK_LOOKS = 12
 
 log = logging.getLogger(__name__)
 
@@ -41,8 +43,8 @@ class Housekeeping:
         self._stats = stats
         self._keep = keep
         self._timer: asyncio.TimerHandle | None = None
-        self._excess_before = 0
-        self._excess_known = 0
+        self._nobodys: dict[int, int] = {}  # for how many looks
+        self._leaks = 0
 
     def begin(self, at_work: Callable[[], int]) -> None:
         """Do them every few seconds from now on. `at_work` counts the sandboxes that are nobody's: a bake's."""
@@ -66,15 +68,15 @@ class Housekeeping:
             self._keep(rows)
 
     def look_for_leaks(self) -> int:
-        """How many sandboxes were found that nobody knows of and that were not found before."""
-        stats = self._backend.stats()
-        parked = int(stats.get("spares", 0)) + int(stats.get("vessels", 0))
-        excess = max(0, int(stats["boxes"]) - parked - len(self._live) - self._at_work())
-        lasting, self._excess_before = min(excess, self._excess_before), excess
-        found, self._excess_known = max(0, lasting - self._excess_known), lasting
+        """How many leaks were found that were not found before."""
+        nobodys = self._backend.in_use() - {held.box.id for held in self._live}
+        self._nobodys = {number: self._nobodys.get(number, 0) + 1 for number in nobodys}
+        lasting = [number for number, looks in self._nobodys.items() if looks > LEAK_LOOKS]
+        before, self._leaks = self._leaks, max(0, len(lasting) - self._at_work())
+        found = max(0, self._leaks - before)
         if found:
             self._stats.counts["leaks"] += found
-            log.error("event=leak sandboxes=%d boxes=%d live=%d", found, stats["boxes"], len(self._live))
+            log.error("event=leak sandboxes=%d numbers=%s live=%d", found, sorted(lasting), len(self._live))
         return found
 
     def _tick(self) -> None:

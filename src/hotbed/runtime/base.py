@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import re
 import socket
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Set
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal, Protocol
 
@@ -383,5 +383,9 @@ class Backend(Protocol):
         ...
 
     def stats(self) -> Mapping[str, Any]:
-        """Counts and depths, for metrics and leak checks."""
+        """Counts and depths, for metrics."""
+        ...
+
+    def in_use(self) -> Set[int]:
+        """The boxes that live and are not parked."""
         ...

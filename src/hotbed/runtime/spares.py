@@ -17,7 +17,8 @@ import logging
 import os
 import time
 from collections import deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from itertools import chain
 from typing import Protocol
 
 from hotbed.errors import Error
@@ -84,6 +85,9 @@ class Spares:
 
     def __len__(self) -> int:
         return len(self._stock) + len(self._frozen)
+
+    def __iter__(self) -> Iterator[ForkBox]:
+        return chain(self._stock, self._frozen)
 
     @property
     def frozen(self) -> int:

@@ -7,16 +7,20 @@ does with its own things is in the ledger.
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Any
 
 from hotbed.errors import Error
-from hotbed.node.keys.audit import Action, local_user
+from hotbed.node.keys.audit import Action, AuditLog, local_user
 from hotbed.node.leases import tenant_id
 from hotbed.node.node import Node
 from hotbed.server.operation import Call, Handler
 from hotbed.wire import routes
 from hotbed.wire.routes import Route
+
+log = logging.getLogger(__name__)
 
 ACTIONS: Mapping[str, str] = {
     routes.CREATE_TEMPLATE.name: "template.create",
@@ -38,10 +42,18 @@ def audited(route: Route, handler: Handler) -> Handler:
         action = action_of(node, route, call)
         answer = await handler(node, call)
         if action is not None and node.audit is not None:
-            await asyncio.to_thread(node.audit.note, action)
+            await asyncio.to_thread(write, node.audit, action)
         return answer
 
     return handled
+
+
+def write(audit: AuditLog, action: Action) -> None:
+    """Write a line; in the node's own log where the audit log cannot be written, for the thing is done."""
+    try:
+        audit.note(action)
+    except Error as error:
+        log.error("event=audit_unwritten line=%r error=%r", asdict(action), error.message)
 
 
 def action_of(node: Node, route: Route, call: Call) -> Action | None:

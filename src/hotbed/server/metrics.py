@@ -75,9 +75,9 @@ class NodeCollector(Collector):
         yield counter(
             "leaks_found", "sandboxes that nobody knew of; one is worth an alert", told["counts"].get("leaks", 0)
         )
-        yield counter(
-            "ledger_lost", "ledger lines that the disk refused", (self._counted["ledger"] or {}).get("lost", 0)
-        )
+        kept = self._counted["ledger"] or {}
+        yield counter("ledger_lost", "ledger lines that neither disk nor database took", kept.get("lost", 0))
+        yield gauge("ledger_behind", "ledger lines that wait in the spool for the database", kept.get("behind", 0))
         yield self._requests()
         yield from self._warmth()
 

@@ -33,7 +33,8 @@ from hotbed.errors import Error, InvalidRequest
 from hotbed.node.keys.keyring import Keyring
 from hotbed.node.keys.store import KeyStore
 from hotbed.node.lanes import LaneServer
-from hotbed.node.ledger.ledger import Ledger, Retention
+from hotbed.node.ledger.ledger import Ledger
+from hotbed.node.ledger.writer import Retention
 from hotbed.node.node import Node
 from hotbed.node.tenants import Tenants, tiers_from
 from hotbed.runtime.base import Backend

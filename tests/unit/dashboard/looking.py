@@ -21,7 +21,8 @@ from hotbed.node.keys.key import Key, key_text, new_secret
 from hotbed.node.keys.keyring import Keyring
 from hotbed.node.keys.store import KeyStore
 from hotbed.node.ledger.entry import Entry
-from hotbed.node.ledger.ledger import Ledger, Retention
+from hotbed.node.ledger.ledger import Ledger
+from hotbed.node.ledger.writer import Retention
 from hotbed.node.node import Node
 from hotbed.node.policy import Policy
 from hotbed.node.tenants import Tenants

@@ -5,7 +5,10 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
-from hotbed.node.keys.audit import AuditLog
+import pytest
+
+from hotbed.errors import NodeUnavailable
+from hotbed.node.keys.audit import Action, AuditLog
 from tests.unit.server.asking import ask
 from tests.unit.server.keyed import Doorway, doorway
 
@@ -34,6 +37,28 @@ def test_what_an_admins_key_does_is_noted_and_what_others_do_is_not(tmp_path: Pa
 
             assert [action for action, _ in lines(way)] == ["sandbox.delete", "template.create"]
             assert all(actor.endswith(" of ops") for _, actor in lines(way))
+            way.node.audit.close()
+
+    asyncio.run(scenario())
+
+
+def test_a_line_that_cannot_be_written_is_in_the_nodes_log(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The thing is done, and the database away: the client is told that it is done, and the operator what."""
+
+    def away(log: AuditLog, action: Action) -> None:
+        raise NodeUnavailable("the database does not answer")
+
+    async def scenario() -> None:
+        async with doorway(tmp_path) as way:
+            way.node.audit = AuditLog(tmp_path)
+            boss = way.add_key("ops", scopes=("admin",))
+            made = await way.ask(boss, "POST", "/v1/sandboxes", {"template": "python"})
+            monkeypatch.setattr(AuditLog, "note", away)
+
+            assert (await way.ask(boss, "DELETE", f"/v1/sandboxes/{made.json['id']}")).status == 200
+            assert "event=audit_unwritten" in caplog.text and made.json["id"] in caplog.text
             way.node.audit.close()
 
     asyncio.run(scenario())

@@ -28,7 +28,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     parser.add_argument("id", nargs="?", help="the key to revoke")
     parser.add_argument("--tenant", metavar="NAME", help="whose it is (create)")
     parser.add_argument("--tier", metavar="NAME", help="demo, pro, ent or one of the settings file (pro)")
-    parser.add_argument("--scopes", metavar="LIST", help="of admin, run, grade, read (run,grade,read)")
+    parser.add_argument("--scopes", metavar="LIST", help="of admin, run, grade, read, metrics (run,grade,read)")
     parser.add_argument("--expires", metavar="SPAN", help="for how long it is good: 12h, 30d, 8w (for ever)")
     parser.add_argument("--label", metavar="TEXT", help="what it is for")
     parser.add_argument("--collimate", action="store_true", help="in the shape that the published client knows, col_…")

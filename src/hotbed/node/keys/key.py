@@ -64,6 +64,11 @@ def parse(text: str) -> tuple[str, str] | None:
     return (match[1], match[2]) if match else None
 
 
+def proof_of(pepper: bytes) -> bytes:
+    """What is kept of a pepper, to know it again by."""
+    return hashlib.blake2b(b"hotbed pepper", key=pepper, digest_size=32).digest()
+
+
 def digest_of(secret: str, pepper: bytes) -> bytes:
     """What is kept of a secret."""
     return hashlib.blake2b(secret.encode("ascii"), key=pepper, digest_size=32).digest()

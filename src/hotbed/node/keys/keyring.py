@@ -89,6 +89,7 @@ class Keyring:
     def _read(self) -> None:
         version = self._store.version()
         if version != self._version:
+            self._store.check_pepper()
             self._keys = {key.id: (key, digest) for key, digest in self._store.all()}
             self._version = version
         self._looked_s = self._clock()

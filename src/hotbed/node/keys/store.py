@@ -2,6 +2,9 @@
 
 The command line writes, a running server reads; both open the same database. A key is never deleted, so that it stays
 known that this node has keys, and which ones were revoked.
+
+With another pepper no key is good, and nothing else would say why: a database with keys is refused to a home that has
+none, or not theirs.
 """
 
 from __future__ import annotations
@@ -12,9 +15,9 @@ import time
 from pathlib import Path
 from typing import Any
 
-from hotbed.errors import InvalidRequest, NotFound
+from hotbed.errors import Error, InvalidRequest, NotFound
 from hotbed.node.keys.audit import Action, add, local_user
-from hotbed.node.keys.key import Key, digest_of
+from hotbed.node.keys.key import Key, digest_of, proof_of
 from hotbed.node.state.database import open_database, place_of
 
 PEPPER_SIZE = 32
@@ -22,6 +25,7 @@ _INSERT = (
     "INSERT INTO keys (id, tenant, tier, scopes, label, digest, created_at, expires_at, revoked_at) "
     "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
 )
+_FIRST = "INSERT INTO pepper (one, digest) VALUES (1, ?) ON CONFLICT DO NOTHING"
 _REVOKE = "UPDATE keys SET revoked_at = ? WHERE id = ? AND revoked_at IS NULL"
 
 
@@ -30,13 +34,33 @@ class KeyStore:
 
     def __init__(self, home: Path, dsn: str = "") -> None:
         home.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self.pepper = _pepper(home / "keys.pepper")
+        self._path = home / "keys.pepper"
         self._db = open_database(place_of(home, "keys", dsn), str(__package__))
         self.is_elsewhere = bool(dsn)
+        try:
+            if not self._path.exists() and self.version()[0]:
+                raise self._another_pepper()
+            self.pepper = _pepper(self._path)
+            self.check_pepper()
+        except BaseException:
+            self.close()
+            raise
 
     def close(self) -> None:
         """Close the connection."""
         self._db.close()
+
+    def check_pepper(self) -> None:
+        """Raises when the keys were made with another one. Those made before schema 3 do not tell."""
+        rows = self._db.rows("SELECT digest FROM pepper")
+        if any(bytes(row["digest"]) != proof_of(self.pepper) for row in rows):
+            raise self._another_pepper()
+
+    def _another_pepper(self) -> Error:
+        return Error(
+            f"the keys of this database were made with another pepper than {self._path}: none of them would be good",
+            hint="copy keys.pepper from the node that made them, or from the backup that the database is from",
+        )
 
     def add(self, key: Key, secret: str) -> None:
         """Keep a new key. A tenant has one tier, so a key of another one is refused while the others are good."""
@@ -49,6 +73,9 @@ class KeyStore:
         scopes = ",".join(sorted(key.scopes))
         row = (key.id, key.tenant, key.tier, scopes, key.label, digest_of(secret, self.pepper))
         with self._db.writing():
+            if not self.version()[0]:
+                self._db.run(_FIRST, (proof_of(self.pepper),))
+            self.check_pepper()
             self._db.run(_INSERT, (*row, key.created_at, key.expires_at, key.revoked_at))
             told = {"tenant": key.tenant, "tier": key.tier, "scopes": scopes, "label": key.label}
             add(self._db, Action(actor=local_user(), action="key.create", target=key.id, details=told))

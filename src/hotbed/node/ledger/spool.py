@@ -63,7 +63,7 @@ class Spool:
     def _drop_if_done(self, segment: int, open_segment: int) -> None:
         if segment != open_segment and self._outstanding.get(segment) == 0:
             del self._outstanding[segment]
-            self._path(segment).unlink(missing_ok=True)
+            self.path(segment).unlink(missing_ok=True)
 
     def close(self) -> None:
         """Close, and delete the last segment too if nothing of it is outstanding. Idempotent."""
@@ -71,12 +71,12 @@ class Spool:
             os.close(self._fd)
             self._fd = -1
             if not self._outstanding.get(self._number):
-                self._path(self._number).unlink(missing_ok=True)
+                self.path(self._number).unlink(missing_ok=True)
 
     def _roll(self) -> None:
         """Go on in a new segment. Raises `OSError`, and stays in the old one, when there is no room for it."""
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
-        fd = os.open(self._path(self._number + 1), flags, 0o600)
+        fd = os.open(self.path(self._number + 1), flags, 0o600)
         if self._fd >= 0:
             os.close(self._fd)
         self._fd, self._size = fd, 0
@@ -84,7 +84,8 @@ class Spool:
             self._number += 1
             self._drop_if_done(self._number - 1, self._number)
 
-    def _path(self, number: int) -> Path:
+    def path(self, number: int) -> Path:
+        """Where a segment is."""
         return self._directory / f"{number:012d}.spool"
 
 

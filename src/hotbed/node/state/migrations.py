@@ -20,6 +20,6 @@ def pending(package: str, version: int) -> list[tuple[int, str]]:
     if version > len(found):
         raise Error(
             f"the database was written by a newer Hotbed (schema {version}, this one knows {len(found)})",
-            hint="upgrade Hotbed, restore the backup made before, or use another HOTBED_HOME; nothing was changed",
+            hint="upgrade Hotbed, restore the backup made before, or use another home or database; nothing was changed",
         )
     return list(enumerate(found[version:], version + 1))

@@ -19,6 +19,8 @@ from hotbed.errors import InvalidRequest, NodeUnavailable
 from hotbed.node.state.migrations import pending
 
 CONNECT_S = 5
+#: A server that vanishes without a word, with its machine or its network, is given up after a quarter of a minute.
+_GONE = {"tcp_user_timeout": 15_000, "keepalives_idle": 5, "keepalives_interval": 3, "keepalives_count": 3}
 STATEMENT_MS = 60_000
 SCHEMA = "hotbed"
 _WRITERS = 0x686F7462  # the advisory lock of everybody who writes: shared, or alone
@@ -88,7 +90,12 @@ class PostgresDatabase:
         with self._answering():
             try:
                 return self._psycopg.connect(
-                    self._dsn, autocommit=True, row_factory=dict_row, connect_timeout=CONNECT_S, options=options
+                    self._dsn,
+                    autocommit=True,
+                    row_factory=dict_row,
+                    connect_timeout=CONNECT_S,
+                    options=options,
+                    **_GONE,
                 )
             except self._psycopg.ProgrammingError as error:  # a DSN that is none; it may hold a password
                 raise InvalidRequest(

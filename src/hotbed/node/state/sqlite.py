@@ -13,6 +13,9 @@ from typing import Any
 from hotbed.errors import Error, NodeUnavailable
 from hotbed.node.state.migrations import pending
 
+#: What SQLite says when it is not its file, nor what was asked, but the moment: another writes, or the disk is full.
+_PASSING = ("database is locked", "disk is full", "disk I/O error", "unable to open database", "readonly database")
+
 
 class SqliteDatabase:
     """One connection. A file that is new can be read by its owner alone."""
@@ -53,18 +56,21 @@ class SqliteDatabase:
         except sqlite3.DatabaseError as error:
             if type(error) is sqlite3.DatabaseError:  # none of its kinds: the file itself
                 raise _unusable(self._path, error) from None
+            if any(words in str(error) for words in _PASSING):
+                raise NodeUnavailable(f"the node's database {self._path} cannot be used now: {error}") from None
             raise
 
     @contextmanager
     def writing(self, *, alone: bool = False) -> Iterator[None]:
         """A transaction. On SQLite whoever writes is alone."""
-        self._db.execute("BEGIN IMMEDIATE")
+        self._execute("BEGIN IMMEDIATE", ())
         try:
             yield
+            self._execute("COMMIT", ())
         except BaseException:
-            self._db.execute("ROLLBACK")
+            if self._db.in_transaction:  # some failures have ended it themselves
+                self._db.execute("ROLLBACK")
             raise
-        self._db.execute("COMMIT")
 
     def size(self) -> int:
         """Bytes in use in the file."""

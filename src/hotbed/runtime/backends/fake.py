@@ -14,7 +14,7 @@ import itertools
 import os
 import shutil
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -79,6 +79,10 @@ class FakeBackend:
     def stats(self) -> Mapping[str, Any]:
         """Counts."""
         return {"boxes": len(self._boxes), "templates": len(self._templates), "forks": self._forks}
+
+    def in_use(self) -> Set[int]:
+        """Every box: none is parked."""
+        return self._boxes.keys()
 
     def make_box(self, spec: TemplateSpec, request: BoxRequest) -> FakeBox:
         """A directory and a name for it."""

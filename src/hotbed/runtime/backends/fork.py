@@ -15,7 +15,7 @@ import resource
 import socket
 import tempfile
 import time
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Set
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -37,7 +37,6 @@ from hotbed.runtime.link import close_all
 from hotbed.runtime.linux import cgroups, freezer
 from hotbed.runtime.linux.pressure import Memory
 from hotbed.runtime.lot import Lot
-from hotbed.runtime.planning import View
 from hotbed.runtime.pulse import Pulse
 from hotbed.runtime.replay.pinner import Pinner
 from hotbed.runtime.sandboxes import ForkBox
@@ -158,8 +157,7 @@ class ForkBackend:
 
     def expect(self, spec: TemplateSpec, width: int) -> None:
         """So many sandboxes of a template will be wanted at once; 0 takes it back. A hint, for an hour."""
-        template = self._templates.get(spec)
-        if template is not None:
+        if (template := self._templates.get(spec)) is not None:
             template.spares.demand.expect(width, time.monotonic())
             template.spares.tend_soon()
 
@@ -210,7 +208,14 @@ class ForkBackend:
             **(self._groups.stats() if self._groups is not None else {}),
         }
 
-    async def start_process(self, spec: TemplateSpec, view: View) -> tuple[TemplateProcess, bounds.Bound | None]:
+    def in_use(self) -> Set[int]:
+        """The sandboxes that live and are not parked."""
+        parked = {box.id for template in self._templates.values() for stock in template.stocks for box in stock}
+        return self._boxes.keys() - parked
+
+    async def start_process(
+        self, spec: TemplateSpec, view: planning.View
+    ) -> tuple[TemplateProcess, bounds.Bound | None]:
         """A template's process, within its bounds; it is not warm yet."""
         if self._groups is None:
             raise IsolationUnavailable("the backend has not been started")
@@ -247,7 +252,7 @@ class ForkBackend:
             raise IsolationUnavailable("the backend has not been started")
         slot = await self._groups.take(limits)
         if self._groups.wants_more():
-            self._fill_groups()
+            asyncio.ensure_future(self._groups.fill())
         try:
             yield slot
         except BaseException:
@@ -275,10 +280,6 @@ class ForkBackend:
         on_end = partial(self._on_end, box)
         process.spawn(Spawn(id=box.id, header=header, fds=fds, on_end=on_end, grounded="depth" in about))
 
-    def _fill_groups(self) -> None:
-        if self._groups is not None:
-            asyncio.ensure_future(self._groups.fill())
-
     def _on_end(self, box: ForkBox | SoloBox, ended: Ended) -> None:
         box.on_process_end(ended)
         self._boxes.pop(box.id, None)
@@ -287,7 +288,7 @@ class ForkBackend:
             self._groups.give_back(box.slot)
 
 
-def _let_go(looking: asyncio.Future[tuple[View, Hold]]) -> None:
+def _let_go(looking: asyncio.Future[tuple[planning.View, Hold]]) -> None:
     """Nobody waits for a view any more."""
     if not looking.cancelled() and looking.exception() is None:
         looking.result()[1].close()
@@ -295,6 +296,5 @@ def _let_go(looking: asyncio.Future[tuple[View, Hold]]) -> None:
 
 def raise_descriptor_limit() -> None:
     """A thousand sandboxes need a few thousand descriptors; the soft limit is often 1024."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if soft != hard:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))

@@ -40,6 +40,38 @@ def test_the_pepper_is_made_once(tmp_path: Path) -> None:
         KeyStore(tmp_path)
 
 
+def test_keys_without_their_pepper_are_refused_and_none_is_made_up(tmp_path: Path) -> None:
+    """A restore that forgot the file, a second node with a home of its own: no key would be good, and no word why."""
+    home, other = tmp_path / "home", tmp_path / "other"
+    store = KeyStore(home)
+    store.add(Key(tenant="acme", tier="pro", scopes=SCOPES), new_secret())
+    store.close()
+    other.mkdir()
+    (other / "keys.db").write_bytes((home / "keys.db").read_bytes())
+
+    for _ in range(2):
+        with pytest.raises(Error, match="another pepper") as refusal:
+            KeyStore(other)
+        assert refusal.value.hint and "copy keys.pepper" in refusal.value.hint
+    assert not (other / "keys.pepper").exists()
+    (other / "keys.pepper").write_bytes(b"x" * 32)
+    with pytest.raises(Error, match="another pepper"):
+        KeyStore(other)
+    (other / "keys.pepper").write_bytes((home / "keys.pepper").read_bytes())
+    KeyStore(other).close()
+
+
+def test_a_first_key_is_not_made_beside_that_of_another_pepper(tmp_path: Path) -> None:
+    """Both opened the database while it was empty."""
+    store = KeyStore(tmp_path)
+    store._db.run("INSERT INTO pepper (one, digest) VALUES (1, ?)", (b"of another",))
+
+    with pytest.raises(Error, match="another pepper"):
+        store.add(Key(tenant="acme", tier="pro", scopes=SCOPES), new_secret())
+    assert store.all() == []
+    store.close()
+
+
 def test_revoking_is_for_good_and_idempotent(tmp_path: Path) -> None:
     """The first time counts."""
     store = KeyStore(tmp_path)

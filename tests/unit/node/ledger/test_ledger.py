@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from hotbed.node.ledger.ledger import Ledger, Retention
+from hotbed.node.ledger.ledger import Ledger
 from hotbed.node.ledger.spool import Spool
+from hotbed.node.ledger.writer import Retention
 from tests.unit.node.ledger.entries import entry
 
 FOREVER = Retention(days=100 * 365)

@@ -69,7 +69,7 @@ def test_an_older_database_migrates_and_keeps_its_rows(where: Where, older: str)
     database = open_database(where, SCHEMA)
 
     assert [row["id"] for row in database.rows("SELECT id FROM keys")] == ["from before"]
-    set_version(where, 2, expected=2)
+    set_version(where, 3, expected=3)
     assert database.rows("SELECT * FROM audit") == []
     database.close()
 
