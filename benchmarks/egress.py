@@ -12,11 +12,13 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 from benchmarks.baselines import settle
 from benchmarks.lab import node
 from benchmarks.measure import cpu_watch, interleaved, timings
+from benchmarks.replay import PARKING_S
 from benchmarks.rollouts import used
 from benchmarks.rows import Row
 from hotbed import Client, Sandbox, rollout_once
@@ -134,17 +136,20 @@ def rates(outside: dict[str, float], inside: dict[str, float], *, note: str) -> 
 
 
 def forked(client: Client, policy: dict[str, Any], *, count: int) -> list[Row]:
-    """What a rollout with a network takes longer than one without."""
-    found = interleaved(
-        {
-            "plain": timings(lambda: rollout_once("python", code="1", client=client)),
-            "networked": timings(lambda: rollout_once("python", code="1", egress=policy, client=client)),
-        },
-        count=count,
-    )
-    plain, networked = found["plain"], found["networked"]
-    note = f"{plain.p50:.2f} ms without a network, {networked.p50:.2f} with"
-    return [Row(name="added to a rollout by a network", value=networked.p50 - plain.p50, unit="ms", bar=1.5, note=note)]
+    """What a rollout with a network takes longer than one without: parked ahead, and one right after the other."""
+    kinds = {"plain": None, "networked": policy}
+    rows = []
+    for how, gap_s in {"from a parked sandbox": PARKING_S, "back to back": 0.001}.items():
+        actions = {
+            name: timings(partial(rollout_once, "python", code="1", egress=egress, client=client), gap_s=gap_s)
+            for name, egress in kinds.items()
+        }
+        found = interleaved(actions, count=count // 2, turn=1)
+        plain, networked = found["plain"].p50, found["networked"].p50
+        name = f"added to a rollout by a network, {how}"
+        note = f"{plain:.2f} ms without a network, {networked:.2f} with"
+        rows.append(Row(name=name, value=networked - plain, unit="ms", bar=1.5, note=note))
+    return rows
 
 
 @contextmanager

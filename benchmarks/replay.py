@@ -15,7 +15,7 @@ Level = Literal["none", "rng", "full"]
 LEVELS: tuple[Level, ...] = ("none", "rng", "full")
 SEED = 7
 READINGS = 2000
-_PARKING_S = 0.012  # a spare is parked while the caller does something else
+PARKING_S = 0.012  # a spare is parked while the caller does something else
 _CLOCK = f"import time\nfor _ in range({READINGS}): time.time()\nprint(1)"
 _PROGRAMS: Mapping[str, tuple[str | None, str | None]] = {  # code, command
     "warm code": ("print(1)", None),
@@ -31,7 +31,7 @@ def run(*, count: int) -> list[Row]:
         found: dict[str, Latency] = {}
         for name, program in _PROGRAMS.items():
             actions = {
-                f"{name}, {level}": timings(rollout(client, program, level), gap_s=_PARKING_S) for level in LEVELS
+                f"{name}, {level}": timings(rollout(client, program, level), gap_s=PARKING_S) for level in LEVELS
             }
             found |= interleaved(actions, count=count // (2 if name == "warm code" else 6), turn=1)
     rows = [added(name, level, found) for name in ("warm code", "cold exec") for level in ("rng", "full")]

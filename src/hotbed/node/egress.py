@@ -69,8 +69,9 @@ class Egress:
         self._authority: Authority | None = None
         self.recordings = Recordings(settings.recordings or Path("/nonexistent"))
         if self._outlets is not None:
-            self._outlets.secrets = lambda policy: [item.to_wire() for item in self._secrets.named(policy.secret_refs)]
-            self._outlets.shelf.read, self._outlets.shelf.keep = self.recordings.read, self.recordings.keep
+            orders = self._outlets.orders
+            orders.secrets = lambda policy: [item.to_wire() for item in self._secrets.named(policy.secret_refs)]
+            orders.shelf.read, orders.shelf.keep = self.recordings.read, self.recordings.keep
             self._outlets.bundle = lambda: self.authority().bundle_pem()
             self._outlets.sign = lambda name: self.authority().chain_pem(name)
             self._outlets.watched = [entry.to_wire() for entry in self.presets[presets.LEAKAGE].deny]

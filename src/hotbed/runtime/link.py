@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import select
 import socket
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -54,6 +55,12 @@ class Link:
     def is_open(self) -> bool:
         """Whether the link can still carry anything."""
         return self._open
+
+    def is_hung_up(self) -> bool:
+        """Whether the other end is closed, which may not have been heard yet."""
+        looks = select.poll()
+        looks.register(self._fd, select.POLLRDHUP)
+        return not self._open or bool(looks.poll(0))
 
     def pause(self) -> None:
         """Read no more for now; the sender will find its socket full."""

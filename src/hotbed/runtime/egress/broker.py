@@ -5,9 +5,10 @@ ledger, and when it is killed, its doors close with it and nothing leaves any mo
 those of the unprivileged id that sandboxes have. It ends with the node's channel.
 
 Node to broker, as frames: `watch` (names that give answers away), `open` with a sandbox's id, its policy and a channel
-over which its template sends the doors (`parked`: they are not heard before a `policy`); `doors` with another such
+over which its template sends the doors (`parked`: nothing is accepted before a `policy`); `doors` with another such
 channel; `policy`; `report`; `close`; `signed`; `recording`, `recorded` and `forget` (answers that were kept). Broker to
-node: `opened` or `broken`, `report`, `decisions`, `closed`, `sign` (a certificate is needed), `keep` (an answer).
+node: `opened` with a witness (see `doorway`) or `broken`; `knock` (something was dialled in a parked sandbox: under
+which policy?); `report`, `decisions`, `closed`, `sign` (a certificate is needed), `keep` (an answer).
 """
 
 from __future__ import annotations
@@ -18,14 +19,14 @@ import json
 import os
 import resource
 import socket
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, NoReturn
 
 import uvloop
 
 from hotbed.egress.entries import Entry, entry_of
-from hotbed.egress.policy import NONE, parse
+from hotbed.egress.policy import NONE, Policy, parse
 from hotbed.egress.secrets import secret_of
 from hotbed.guest import frames, kernel
 from hotbed.guest.frames import Header
@@ -93,7 +94,8 @@ class Broker:
             self._await_doors(number, ward, socket.socket(fileno=fds.pop()))
         elif op == "policy" and ward is not None:
             self._change(ward, header)
-            self._link.post({"op": "changed", "id": number, "ask": header["ask"]})
+            if header["ask"]:
+                self._link.post({"op": "changed", "id": number, "ask": header["ask"]})
         elif op == "report":
             self._report(number, ward, header["ask"])
         elif op == "close":
@@ -104,7 +106,8 @@ class Broker:
         ward = self._wards.get(number)
         if ward is None:
             parked = header.get("parked", False)
-            ward = Ward(NONE, self._watched, self._resolver, self._pipes, parked=parked)
+            knock = partial(self._knock, number) if parked else None
+            ward = Ward(NONE, self._watched, self._resolver, self._pipes, on_knock=knock)
             ward.certificates = self._certificates
             self._wards[number] = ward
             if parked:
@@ -112,10 +115,13 @@ class Broker:
         self._change(ward, header)
         return ward
 
+    def _knock(self, number: int) -> None:
+        self._link.post({"op": "knock", "id": number})
+
     def _change(self, ward: Ward, header: Header) -> None:
         ward.recording, ward.sealed = self._recordings.get(header.get("recording", "")), header.get("sealed", False)
         ward.secrets = tuple(secret_of("secret", item) for item in header.get("secrets", ()))
-        ward.change(parse(header["policy"], {}))
+        ward.change(policy_in(header["policy"]))
 
     def _keep(self, name: str, key: str, reply: bytes) -> None:
         self._link.post({"op": "keep", "name": name, "key": key}, reply)
@@ -137,11 +143,20 @@ class Broker:
         try:
             if self._wards.get(number) is not ward:
                 raise ValueError("it was closed")
-            self._link.post({"op": "opened", "id": number, "failed": _open_doors(ward, data, fds)})
+            failed = _open_doors(ward, data, fds)
+            self._say_with({"op": "opened", "id": number, "failed": failed}, ward.doorway.witness())
         except (ValueError, LookupError, TypeError, OSError) as error:
             self._link.post({"op": "broken", "id": number, "message": str(error)})
         finally:
             close_all(fds)
+
+    def _say_with(self, header: Header, fd: int) -> None:
+        """Send a frame with a descriptor, which is closed when it has gone."""
+        rest = self._link.post(header, b"", (fd,))
+        if rest is None:
+            os.close(fd)
+        else:
+            rest.add_done_callback(lambda _: os.close(fd))
 
     def _report(self, number: int, ward: Ward | None, ask: int) -> None:
         if ward is None:
@@ -183,6 +198,12 @@ class Broker:
         self._pipes.close()
         if not self.ended.done():
             self.ended.set_result(reason)
+
+
+@lru_cache(maxsize=256)
+def policy_in(text: str) -> Policy:
+    """A policy as the node says it; most sandboxes have one of a few."""
+    return parse(json.loads(text), {})
 
 
 def _open_doors(ward: Ward, data: bytes, fds: list[int]) -> object:

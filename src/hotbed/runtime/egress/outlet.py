@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import select
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, Protocol
 
@@ -45,10 +47,12 @@ class Outlet:
         self.home = home
         self.policy = policy
         self.ahead: tuple[int, ...] | None = None  # the ports of one that waits for its policy
+        self.knocked = False  # something was dialled before the broker knew the policy
         self.ports: set[int] = set()
         self.closed_ports: tuple[int, ...] = ()
         self.turn = asyncio.Lock()  # of whoever wires it or changes its policy
         self.link: Link | None = None  # to the broker that has its doors
+        self._witness = -1
         self.last: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()  # tally, when it is over
         self._owner = owner
 
@@ -59,6 +63,28 @@ class Outlet:
     async def tally(self) -> dict[str, Any]:
         """What was tried since the last time."""
         return await self._owner.tally(self)
+
+    def watch(self, witness: int) -> None:
+        """Take over the broker's descriptor that is readable once anything was dialled (see `doorway`)."""
+        self.blind()
+        self._witness = witness
+
+    def blind(self) -> None:
+        """Let go of it. Idempotent."""
+        if self._witness >= 0:
+            os.close(self._witness)
+            self._witness = -1
+
+    def is_untouched(self) -> bool:
+        """Whether nothing was dialled since its doors were made, as the kernel knows without asking the broker.
+
+        The link is looked at last: a broker that ends closes it before what the witness watches.
+        """
+        if self._witness < 0 or self.link is None or not self.link.is_open():
+            return False
+        looks = select.poll()
+        looks.register(self._witness, select.POLLIN)
+        return not looks.poll(0) and not self.link.is_hung_up()
 
     def close(self) -> None:
         """The sandbox has ended. Idempotent."""

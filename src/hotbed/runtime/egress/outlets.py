@@ -10,7 +10,6 @@ gets new doors under the policy it has.
 from __future__ import annotations
 
 import asyncio
-import itertools
 import logging
 import socket
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -19,9 +18,10 @@ from typing import Any
 from hotbed.egress.policy import NONE, Policy
 from hotbed.errors import InvalidRequest, SandboxFailed
 from hotbed.guest.frames import Header
-from hotbed.runtime.egress.answers import PATIENCE_S, Answers
+from hotbed.runtime.egress.answers import PATIENCE_S
+from hotbed.runtime.egress.orders import Orders
 from hotbed.runtime.egress.outlet import Attached, Home, Outlet, ports_of
-from hotbed.runtime.egress.shelf import Shelf
+from hotbed.runtime.egress.tally import Tally
 from hotbed.runtime.egress.trust import trust
 from hotbed.runtime.link import Link, close_all
 
@@ -42,14 +42,11 @@ class Outlets:
         self._link: Link | None = None
         self._starting = asyncio.Lock()
         self._outlets: dict[int, Outlet] = {}
-        self._answers = Answers()
-        self._asks = itertools.count(1)
+        self.orders = Orders()
         self._closed = False
         self._leaving: dict[int, Outlet] = {}
         self._reviving: asyncio.Task[None] | None = None
         self.watched: Sequence[Any] = ()
-        self.secrets: Callable[[Policy], Sequence[Mapping[str, Any]]] = lambda _: ()  # whose names the policy says
-        self.shelf = Shelf()
         self.bundle: Callable[[], bytes] = bytes  # what sandboxes are to trust
         self.sign: Callable[[str], bytes] = lambda _: b""  # for a host: a key and its certificate
         self.on_rows: OnRows | None = None
@@ -80,13 +77,14 @@ class Outlets:
         box.outlet = await self.open(box.id, box.home, NONE, ahead=ports)
 
     async def _give(self, outlet: Outlet, policy: Policy) -> None:
-        """A policy for doors that wait for one. Nothing else waits: what is dialled before it arrives is not lost."""
+        """A policy for doors that wait for one. The broker hears of it when something is dialled, or never."""
         link = outlet.link
         if link is None or not link.is_open() or outlet.turn.locked() or outlet.ahead != ports_of(policy):
             await self.change(outlet, policy)
             return
         outlet.policy, outlet.ahead = policy, None
-        link.post({"op": "policy", "id": outlet.box_id, **self._said(link, outlet, policy), "ask": 0})
+        if outlet.knocked:
+            self.orders.tell(link, outlet)
 
     async def open(self, box_id: int, home: Home, policy: Policy, ahead: tuple[int, ...] | None = None) -> Outlet:
         """Wire a sandbox; returns when its doors are open. Raises `SandboxFailed`."""
@@ -113,8 +111,7 @@ class Outlets:
             except (SandboxFailed, InvalidRequest):  # the latter: a secret that is no longer held
                 outlet.policy = before
                 if outlet.link is not None and outlet.link.is_open():
-                    said = self._said(outlet.link, outlet, before)
-                    outlet.link.post({"op": "policy", "id": outlet.box_id, **said, "ask": 0})
+                    self.orders.tell(outlet.link, outlet)
                 raise
 
     async def _hold_to_policy(self, outlet: Outlet) -> None:
@@ -135,24 +132,21 @@ class Outlets:
             raise SandboxFailed("the sandbox has ended")
         if outlet.link is not link:
             outlet.ports.clear()
-            await self._wire(link, outlet, "open", outlet.ahead or ports_of(outlet.policy))
+            await self.orders.wire(link, outlet, "open", outlet.ahead or ports_of(outlet.policy))
             outlet.link = link
             return
-        await self._ask(link, {"op": "policy", "id": outlet.box_id, **self._said(link, outlet, outlet.policy)})
+        await self.orders.hold(link, outlet)
         missing = [port for port in ports_of(outlet.policy) if port not in outlet.ports]
         if missing:
-            await self._wire(link, outlet, "doors", missing)
-
-    def _said(self, link: Link, outlet: Outlet, policy: Policy) -> Header:
-        self.shelf.lend(link, outlet.box_id, policy.recording)
-        secrets = [dict(secret) for secret in self.secrets(policy)]
-        return {"policy": policy.to_wire(), "secrets": secrets, "recording": policy.recording, "sealed": policy.sealed}
+            await self.orders.wire(link, outlet, "doors", missing)
 
     async def tally(self, outlet: Outlet) -> dict[str, Any]:
         """What a sandbox tried since it was last asked for; one that has ended is asked for the last time."""
         if outlet.box_id in self._outlets:
+            if outlet.is_untouched():
+                return Tally().take()
             link = await self._broker()
-            answer = await self._ask(link, {"op": "report", "id": outlet.box_id})
+            answer = await self.orders.ask(link, {"op": "report", "id": outlet.box_id})
             if answer["tally"] is not None:
                 found: dict[str, Any] = answer["tally"]
                 return found
@@ -163,12 +157,13 @@ class Outlets:
 
     def drop(self, outlet: Outlet) -> None:
         """Close a sandbox's doors. Idempotent."""
+        outlet.blind()
         if self._outlets.pop(outlet.box_id, None) is None:
             return
         link = self._link
         if link is not None and link.is_open():
             link.post({"op": "close", "id": outlet.box_id})
-            self.shelf.take_back(link, outlet.box_id)
+            self.orders.shelf.take_back(link, outlet.box_id)
             if outlet.link is link:
                 self._leaving[outlet.box_id] = outlet
                 return
@@ -196,29 +191,6 @@ class Outlets:
         if self._link is not None:
             self._link.end("the node is closing")
 
-    async def _wire(self, link: Link, outlet: Outlet, op: str, ports: Sequence[int]) -> None:
-        header: Header = {"op": op, "id": outlet.box_id}
-        if op == "open":
-            header = {**header, **self._said(link, outlet, outlet.policy), "parked": outlet.ahead is not None}
-
-        def say() -> None:
-            ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-            outlet.home.wire(outlet.box_id, ports, theirs.detach())
-            rest = link.post(header, b"", (ours.fileno(),))
-            if rest is not None:  # it must stay open until then, whoever waits
-                rest.add_done_callback(lambda _: ours.close())
-            else:
-                ours.close()
-
-        answer = await self._answers.hear(("opened", outlet.box_id), say)
-        failed = {port for kind, port, _ in answer["failed"] if kind == "tcp"}
-        outlet.ports |= set(ports) - failed
-        outlet.closed_ports = tuple(sorted(failed))
-
-    async def _ask(self, link: Link, header: Header) -> Header:
-        number = next(self._asks)
-        return await self._answers.hear(("ask", number), lambda: link.post({**header, "ask": number}))
-
     async def _broker(self) -> Link:
         async with self._starting:
             if self._link is None or not self._link.is_open():
@@ -231,8 +203,14 @@ class Outlets:
             return self._link
 
     def _on_frame(self, header: Header, body: bytes, fds: list[int]) -> None:
-        close_all(fds)
         op = header["op"]
+        outlet = self._outlets.get(header["id"]) if op in ("opened", "knock") else None
+        if outlet is not None and fds:
+            outlet.watch(fds.pop())
+        close_all(fds)
+        if op == "knock":
+            self._on_knock(outlet)
+            return
         if op in ("keep", "sign", "decisions"):
             self._serve(header, body)
             return
@@ -241,23 +219,35 @@ class Outlets:
             if left is not None:
                 self._bury(left, header["tally"])
             return
-        key = ("opened", header["id"]) if op in ("opened", "broken") else ("ask", header.get("ask", 0))
-        if op == "broken":
-            self._answers.refused(key, f"the sandbox could not be given a network: {header['message']}")
-        else:
-            self._answers.arrived(key, header)
+        self.orders.answered(header)
+
+    def _on_knock(self, outlet: Outlet | None) -> None:
+        """What was parked dials something. It waits until there is a policy."""
+        if outlet is None or self._link is None:
+            return
+        outlet.knocked = True
+        if outlet.ahead is not None or outlet.turn.locked():  # whoever gives it a policy will tell
+            return
+        try:
+            self.orders.tell(self._link, outlet)
+        except InvalidRequest as error:  # a secret that is no longer held
+            log.warning("event=egress_policy_lost box=%d message=%r", outlet.box_id, error.message)
+            outlet.policy = NONE
+            self.orders.tell(self._link, outlet)
 
     def _serve(self, header: Header, body: bytes) -> None:
         if header["op"] == "decisions":
             self._tell(header["id"], header["rows"], over=False)
         elif header["op"] == "keep":
-            self.shelf.keep(header["name"], header["key"], body)
+            self.orders.shelf.keep(header["name"], header["key"], body)
         elif self._link is not None:
             self._link.post({"op": "signed", "name": header["name"]}, self.sign(header["name"]))
 
     def _on_lost(self, reason: str) -> None:
-        self.shelf.lose()
-        self._answers.none_will_come(f"the egress broker is gone: {reason}")
+        self.orders.shelf.lose()
+        for outlet in self._outlets.values():
+            outlet.blind()
+        self.orders.answers.none_will_come(f"the egress broker is gone: {reason}")
         leaving, self._leaving = self._leaving, {}
         for outlet in leaving.values():
             self._bury(outlet, None)

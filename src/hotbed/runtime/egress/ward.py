@@ -16,6 +16,7 @@ from hotbed.egress.policy import Policy
 from hotbed.egress.secrets import Secret
 from hotbed.runtime.egress import sockets
 from hotbed.runtime.egress.certificates import Certificates
+from hotbed.runtime.egress.doorway import Doorway
 from hotbed.runtime.egress.flow import Flow
 from hotbed.runtime.egress.names import Names
 from hotbed.runtime.egress.recordings import Recording, Turns
@@ -30,10 +31,19 @@ _ACCEPT_MOST = 16
 
 
 class Ward:
-    """Until `close`. Nothing of one ward is in another's reach: each has sockets of its own."""
+    """Until `close`. Nothing of one ward is in another's reach: each has sockets of its own.
+
+    With `on_knock` it is parked: its policy comes by `change` only, and is asked for when something is dialled.
+    """
 
     def __init__(
-        self, policy: Policy, watched: tuple[Entry, ...], resolver: Resolver, pipes: Pipes, *, parked: bool = False
+        self,
+        policy: Policy,
+        watched: tuple[Entry, ...],
+        resolver: Resolver,
+        pipes: Pipes,
+        *,
+        on_knock: Callable[[], None] | None = None,
     ) -> None:
         self.policy = policy
         self.resolver = resolver
@@ -47,30 +57,19 @@ class Ward:
         self.turns = Turns()
         self.flows: set[Flow] = set()
         self.lookups = asyncio.Semaphore(LOOKUPS_LIMIT)
+        self.doorway = Doorway(on_knock)
         self._watched = watched
         self._spent: dict[Entry, int] = {}
         self._counted: dict[Flow, int] = {}
-        self._doors: dict[int, socket.socket] = {}
-        self._parked: list[Callable[[], None]] | None = [] if parked else None
         self._tasks: set[asyncio.Task[None]] = set()
 
     def open_door(self, door: socket.socket, serve: Callable[[socket.socket], Coroutine[Any, Any, None]]) -> None:
-        """Accept what is dialled at a listening socket inside."""
-        self._hear(door, self._accept, door, serve)
+        """Accept what is dialled at a listening socket inside; before there is a policy, it waits in the kernel."""
+        self.doorway.add(door, partial(self._accept, door, serve))
 
     def open_datagrams(self, door: socket.socket, on_ready: Callable[[socket.socket], None]) -> None:
         """Hear datagrams at a socket inside."""
-        self._hear(door, on_ready, door)
-
-    def _hear(self, door: socket.socket, on_ready: Callable[..., None], *words: object) -> None:
-        """Begin to hear a door; as long as no policy has come, what is dialled waits in the kernel."""
-        door.setblocking(False)
-        self._doors[door.fileno()] = door
-        begin = partial(asyncio.get_running_loop().add_reader, door.fileno(), on_ready, *words)
-        if self._parked is None:
-            begin()
-        else:
-            self._parked.append(begin)
+        self.doorway.add(door, partial(on_ready, door))
 
     def start(self, work: Coroutine[Any, Any, None], inner: socket.socket | None = None) -> None:
         """Run something for it, until it is done or the ward is closed; `inner` is closed by then, come what may."""
@@ -143,9 +142,7 @@ class Ward:
     def change(self, policy: Policy) -> None:
         """Hold to another policy from now on, connections that live included; a parked one's doors are heard now."""
         self.policy = policy
-        waiting, self._parked = self._parked or (), None
-        for begin in waiting:
-            begin()
+        self.doorway.open()
         for flow in tuple(self.flows):
             flow.recheck(policy)
 
@@ -158,12 +155,7 @@ class Ward:
 
     def shut(self) -> None:
         """Close its doors, and begin to end all that came through them. Idempotent."""
-        loop = asyncio.get_running_loop()
-        for fd, door in self._doors.items():
-            loop.remove_reader(fd)
-            door.close()
-        self._doors.clear()
-        self._parked = None
+        self.doorway.close()
         for task in tuple(self._tasks):
             task.cancel()
 

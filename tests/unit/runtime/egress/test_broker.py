@@ -33,7 +33,7 @@ class Node:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self.walls.wire(number, [3128], theirs.detach())
         with ours:
-            self.link.post({"op": op, "id": number, "policy": policy}, b"", (ours.fileno(),))
+            self.link.post({"op": op, "id": number, "policy": json.dumps(policy)}, b"", (ours.fileno(),))
 
     async def hear(self, op: str) -> Header:
         """The next of a kind."""
@@ -94,7 +94,7 @@ def test_a_policy_is_changed_and_unknown_sandboxes_have_no_tally() -> None:
         node = Node()
         node.open(7, {"mode": "open"})
         await node.hear("opened")
-        node.link.post({"op": "policy", "id": 7, "policy": {"mode": "none"}, "ask": 1})
+        node.link.post({"op": "policy", "id": 7, "policy": json.dumps({"mode": "none"}), "ask": 1})
         changed = await node.hear("changed")
         node.link.post({"op": "report", "id": 8, "ask": 2})
         report = await node.hear("report")
@@ -140,8 +140,10 @@ def test_what_is_no_door_is_refused(doors: object) -> None:
         socket.send_fds(theirs, [json.dumps({"doors": doors, "failed": []}).encode()], [ours.fileno()])
         theirs.close()
         with ours:
-            node.link.post({"op": "open", "id": 7, "policy": {"mode": "open"}}, b"", (ours.fileno(),))
+            node.link.post({"op": "open", "id": 7, "policy": json.dumps({"mode": "open"})}, b"", (ours.fileno(),))
         broken = await node.hear("broken")
+        node.link.post({"op": "close", "id": 7})
+        await node.hear("closed")
         left = len(os.listdir("/proc/self/fd")) - before
         await node.close()
         return broken, left

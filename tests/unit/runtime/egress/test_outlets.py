@@ -5,43 +5,18 @@ from __future__ import annotations
 import asyncio
 import socket
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
 import pytest
 
 from hotbed.egress.policy import parse
 from hotbed.errors import SandboxFailed
-from hotbed.runtime.egress.broker import Broker
-from hotbed.runtime.egress.outlet import PORTS, Home, Outlet, ports_of
+from hotbed.runtime.egress.outlet import PORTS, ports_of
 from hotbed.runtime.egress.outlets import Outlets
+from tests.support.brokers import Boxed, Brokers
 from tests.support.wards import Walls
 
 ALLOW = parse({"allow": ["a.org:8443"]}, {})
-
-
-class Brokers:
-    """Starts brokers in this process, and can lose them."""
-
-    def __init__(self) -> None:
-        self.channels: list[socket.socket] = []
-        self._made: list[Broker] = []
-
-    async def start(self) -> socket.socket:
-        """Another one."""
-        ours, theirs = socket.socketpair()
-        self.channels.append(theirs)
-        self._made.append(Broker(theirs))
-        return ours
-
-    async def gone(self) -> None:
-        """All of them."""
-        for broker in self._made:
-            await asyncio.wait_for(broker.ended, 5)
-
-    def lose(self) -> None:
-        """As a kill would."""
-        self.channels[-1].shutdown(socket.SHUT_RDWR)
 
 
 class Losing(Walls):
@@ -240,20 +215,6 @@ def test_a_policy_can_change_while_the_broker_is_lost() -> None:
         return walls.asked[1:]
 
     assert asyncio.run(act())[-1][-1] == 9000
-
-
-@dataclass(kw_only=True)
-class Boxed:
-    """As much of a sandbox as has a way out."""
-
-    home: Home
-    id: int = 7
-    outlet: Outlet | None = None
-    environ: Mapping[str, str] = field(default_factory=dict)
-
-    async def open(self, path: str, mode: Literal["r", "w", "a"], perm: int = 0o644) -> tuple[int, int]:
-        """Nobody writes into it here."""
-        raise AssertionError(path)
 
 
 def test_doors_made_ahead_hear_nothing_before_their_policy() -> None:
