@@ -64,12 +64,10 @@ with client.env("python", width=4) as env, env.sandbox() as box:
 
 
 def test_what_the_node_cannot_do_is_refused_by_name(published: Published, served: Served) -> None:
-    """Never faked: no browser protocol, no ports to wait for, no secrets."""
+    """Never faked: no ports to wait for, no secrets."""
     published.run(
         CLIENT
         + """
-with client.session("python") as box:
-    assert refused(box.cdp_url)[:2] == (501, "not_supported")
 bake = lambda **what: client.create_template(**{"name": "x", "image": "python", "width": 1, **what})
 for ready in ({"ports": ["80"]}, {"http": "http://localhost"}):
     assert refused(lambda: bake(ready=ready))[:2] == (400, "bad_request")

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from tests.interop.conftest import Served
 from tests.interop.published import Published
 
+CHROMIUM = Path("/usr/lib/chromium/chromium")  # /usr/bin/chromium needs the host's /etc
 CLIENT = "client = C.connect(api_key=os.environ['COLLIMATE_API_KEY'])\n"
 SERVER = '''
 import threading, time, urllib.request, socket
@@ -123,6 +126,47 @@ import socket
 with client.session("python") as box, box.port_forward(9) as forward:
     sock = socket.create_connection((forward.host, forward.port), 10)
     assert sock.recv(1) == b""
+""",
+        **served.as_tenant("acme"),
+    )
+
+
+@pytest.mark.skipif(not CHROMIUM.exists(), reason="needs Debian's chromium")
+def test_a_real_browser_inside_is_driven_by_cdp_url(published: Published, served: Served) -> None:
+    """A client of DevTools takes the address for the browser itself, as Playwright does: here one by hand."""
+    published.run(
+        CLIENT
+        + SERVER
+        + f"BROWSER = '(HOME=/tmp {CHROMIUM} --headless --no-sandbox --disable-gpu --disable-dev-shm-usage"
+        + " --remote-debugging-port=9222 --user-data-dir=/tmp/profile about:blank >/dev/null 2>&1 &)'\n"
+        + """
+from urllib.parse import urlsplit
+def upgrade(box):
+    for _ in range(300):
+        url = urlsplit(box.cdp_url())
+        sock = socket.create_connection((url.hostname, url.port), 30)
+        sock.sendall((f"GET {url.path}?{url.query} HTTP/1.1\\r\\nHost: {url.netloc}\\r\\nUpgrade: websocket\\r\\n"
+                      "Connection: Upgrade\\r\\nSec-WebSocket-Key: wiaFrLsLoqZkGWAXRhVsdg==\\r\\n"
+                      "Sec-WebSocket-Version: 13\\r\\n\\r\\n").encode())
+        head = b""
+        while b"\\r\\n\\r\\n" not in head:
+            head += sock.recv(1)
+        status = int(head.split()[1])
+        if status == 101:
+            return sock
+        assert status == 502, head
+        sock.close()
+        time.sleep(0.1)
+    raise AssertionError("no browser")
+with client.session("python") as box:
+    box.exec(command=BROWSER)
+    sock = upgrade(box)
+    asked = json.dumps({"id": 1, "method": "Browser.getVersion"}).encode()
+    sock.sendall(bytes([0x81, 0x80 | len(asked), 0, 0, 0, 0]) + asked)
+    said = b""
+    while b'"id":1' not in said or b"}}" not in said:
+        said += sock.recv(65536)
+    assert b"Chrome/" in said, said
 """,
         **served.as_tenant("acme"),
     )

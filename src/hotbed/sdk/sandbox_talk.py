@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from hotbed.sdk import job_calls
 from hotbed.sdk.living import LivingSandbox
 from hotbed.sdk.programs import Files, Text, process_request
-from hotbed.wire.tunnels import ConnectUrlRequest
+from hotbed.wire.tunnels import ConnectUrlRequest, Protocol
 
 if TYPE_CHECKING:
     from hotbed.sdk.jobs import Job
@@ -94,9 +94,12 @@ class SandboxTalk(LivingSandbox):
         rows = link.send(job_calls.list_jobs(self._plan.live_id()))
         return tuple(Job(link, self._plan.live_id(), row.id) for row in rows)
 
-    def connect_url(self, port: int, *, ttl_seconds: float = 600.0) -> str:
-        """A WebSocket address that opens one port inside, for whoever has it, for so long at most."""
-        request = ConnectUrlRequest(port=port, ttl_s=ttl_seconds)
+    def connect_url(self, port: int, *, ttl_seconds: float = 600.0, protocol: Protocol = "tcp") -> str:
+        """A WebSocket address that opens one port inside, for whoever has it, for so long at most.
+
+        With `cdp` it is the DevTools socket of a browser that listens there, for Playwright's `connect_over_cdp`.
+        """
+        request = ConnectUrlRequest(port=port, ttl_s=ttl_seconds, protocol=protocol)
         link = self._live()
         answer = link.send(job_calls.connect_url(self._plan.live_id(), request))
         return answer.url

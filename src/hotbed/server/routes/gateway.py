@@ -11,7 +11,7 @@ from datetime import datetime, timedelta, timezone
 from functools import partial
 from typing import Any
 
-from hotbed.errors import InvalidRequest, NotFound, NotSupported, SandboxGone
+from hotbed.errors import InvalidRequest, NotFound, SandboxGone
 from hotbed.node import live, replays
 from hotbed.node.execs import run_exec
 from hotbed.node.ledger.usage import NOTHING, totals
@@ -26,7 +26,7 @@ from hotbed.wire.checks import require
 from hotbed.wire.collimate import SANDBOX
 from hotbed.wire.live import ForkSandbox
 from hotbed.wire.routes import Route
-from hotbed.wire.tunnels import TTL_LIMIT_S
+from hotbed.wire.tunnels import TTL_LIMIT_S, check_protocol
 
 USAGE_DAYS = 30
 FORK_LIMIT = 64
@@ -95,10 +95,10 @@ async def connect_url(node: Node, call: Call) -> dict[str, Any]:
     session, body = find(node, call), call.body
     port, ttl_s = body.get("port"), body.get("ttl_seconds", 600)
     require(type(port) is int and 1 <= port <= 65535, f"port must be 1 to 65535, not {port!r}")
-    if body.get("protocol", "tcp") != "tcp":
-        raise NotSupported("tunnels carry TCP only", hint="leave protocol out; a browser's own port can be forwarded")
+    protocol = body.get("protocol", "tcp")
+    check_protocol(protocol)
     ttl_s = min(max(float(ttl_s), 1.0), TTL_LIMIT_S) if isinstance(ttl_s, (int, float)) else 600.0
-    made = mint(node, call, session, call.segment("id"), port=port, ttl_s=ttl_s)
+    made = mint(node, call, session, call.segment("id"), port=port, ttl_s=ttl_s, protocol=protocol)
     return {"url": made.url, "expires_at": made.expires_at}
 
 

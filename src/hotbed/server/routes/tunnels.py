@@ -11,19 +11,23 @@ import asyncio
 import socket as sockets
 import struct
 import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from datetime import datetime, timezone
 from urllib.parse import urlencode
 
-from hotbed.errors import InvalidRequest, NotSupported, TierLimit
+from hotbed.errors import InvalidRequest, TierLimit
 from hotbed.node.node import Node
 from hotbed.node.sessions import Session
 from hotbed.node.tenants import Caller
 from hotbed.server.connection import together
 from hotbed.server.operation import Call
+from hotbed.server.routes import devtools
+from hotbed.server.routes.devtools import CDP
 from hotbed.server.sockets import Socket, SocketCall
 from hotbed.wire import collimate
 from hotbed.wire.checks import require
-from hotbed.wire.tunnels import CONNECT_SOCKET, EOF, ConnectUrl, ConnectUrlRequest
+from hotbed.wire.tunnels import CONNECT_SOCKET, EOF, ConnectUrl, ConnectUrlRequest, check_protocol
 
 CHUNK = 64 << 10
 SILENCE_S = 10.0  # the published client gives up after 30
@@ -35,16 +39,18 @@ async def connect_url(node: Node, call: Call) -> ConnectUrl:
     """An address that opens one port of a sandbox for a while."""
     session = node.sessions.get(call.segment("id"))
     request: ConnectUrlRequest = call.body
-    return mint(node, call, session, call.segment("id"), port=request.port, ttl_s=request.ttl_s)
+    return mint(
+        node, call, session, call.segment("id"), port=request.port, ttl_s=request.ttl_s, protocol=request.protocol
+    )
 
 
-def mint(node: Node, call: Call, session: Session, named: str, *, port: int, ttl_s: float) -> ConnectUrl:
+def mint(node: Node, call: Call, session: Session, named: str, *, port: int, ttl_s: float, protocol: str) -> ConnectUrl:
     """The address, in the name that the caller has for the sandbox. Nothing is started. Raises `TierLimit`."""
     if call.caller is not None:
         check_ingress(call.caller)
     ticket, expires = node.tickets.mint(session.id, port, ttl_s=ttl_s)
     path = CONNECT_SOCKET.format(id=named)
-    query = urlencode({"port": port, "t": ticket})
+    query = urlencode({"port": port, "t": ticket, **({"protocol": CDP} if protocol == CDP else {})})
     moment = datetime.fromtimestamp(expires, timezone.utc).isoformat().replace("+00:00", "Z")
     return ConnectUrl(url=f"{origin(node, call)}{path}?{query}", expires_at=moment)
 
@@ -71,8 +77,8 @@ async def connect(node: Node, call: SocketCall) -> None:
     """One tunnel, by a ticket or by the caller's own right."""
     query = call.socket.query
     port = port_of(query.get("port", ""))
-    if query.get("protocol", "tcp") != "tcp":
-        raise NotSupported("tunnels carry TCP only", hint="leave out protocol, and speak the protocol yourself")
+    protocol = query.get("protocol", "tcp")
+    check_protocol(protocol)
     name = collimate.inner_id(collimate.SANDBOX, call.segment("id"))
     if "t" in query:
         node.tickets.check(query["t"], name, port)
@@ -84,12 +90,33 @@ async def connect(node: Node, call: SocketCall) -> None:
         session = node.sessions.get(name, call.caller.sight if call.caller is not None else None)
     node.check_open()
     with session.in_use(), session.tunnel():
-        inner = await session.held.box.dial(port)
-        try:
+        if protocol == CDP:
+            await browse(session, port, call.socket)
+            return
+        async with dialed(session, port) as inner:
             await call.socket.accept()
             await Tunnel(call.socket, inner, half_close=query.get("half_close") == "1").carry()
-        finally:
-            close(inner)
+
+
+async def browse(session: Session, port: int, socket: Socket) -> None:
+    """One WebSocket to the browser that listens on a port. Raises `PortClosed` before the client is let in."""
+    async with dialed(session, port) as inner:
+        path = await devtools.find_browser(inner, port)
+    async with dialed(session, port) as inner:
+        browser = devtools.DevTools(inner, port)
+        await browser.open(path)
+        await socket.accept()
+        await browser.carry(socket)
+
+
+@asynccontextmanager
+async def dialed(session: Session, port: int) -> AsyncIterator[sockets.socket]:
+    """A connection to a port inside. Raises `PortClosed`."""
+    inner = await session.held.box.dial(port)
+    try:
+        yield inner
+    finally:
+        close(inner)
 
 
 def port_of(text: str) -> int:

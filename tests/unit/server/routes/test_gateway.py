@@ -36,7 +36,7 @@ def test_a_sandbox_from_creation_to_deletion(tmp_path: Path) -> None:
         ("fork", {"count": 0}, 400),
         ("fork", {"count": True}, 400),
         ("fork", {"count": 2, "labels": ["a"]}, 400),
-        ("connect-url", {"port": 80, "protocol": "cdp"}, 501),
+        ("connect-url", {"port": 80, "protocol": "udp"}, 400),
         ("connect-url", {"port": 0}, 400),
     ],
 )

@@ -45,10 +45,14 @@ async def inside(serve: Serve = echo) -> AsyncIterator[int]:
         server.close()
 
 
-async def minted(app: Any, name: str, port: int, **headers: str) -> str:
+async def minted(app: Any, name: str, port: int, protocol: str = "tcp", **headers: str) -> str:
     """The path of an address."""
     answer = await ask(
-        app, "POST", f"/v1/sandboxes/{name}/connect-url", {"port": port}, headers={"host": "h", **headers}
+        app,
+        "POST",
+        f"/v1/sandboxes/{name}/connect-url",
+        {"port": port, "protocol": protocol},
+        headers={"host": "h", **headers},
     )
     assert answer.status == 200, answer.body
     return str(answer.json["url"])
@@ -154,7 +158,7 @@ def test_silence_is_not_filled_over_tls_while_the_client_writes(monkeypatch: pyt
         ("", (400, "invalid_request")),
         ("port=0", (400, "invalid_request")),
         ("port=99999999999999", (400, "invalid_request")),
-        ("port=80&protocol=cdp", (501, "not_supported")),
+        ("port=80&protocol=udp", (400, "invalid_request")),
         ("port=1", (502, "port_closed")),
         ("port=80&t=nonsense", (401, "unauthorized")),
     ],
