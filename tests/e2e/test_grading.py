@@ -16,6 +16,7 @@ import pytest
 
 from hotbed import (
     Client,
+    CommandReward,
     GradeResult,
     GradingFailed,
     InvalidRequest,
@@ -331,6 +332,33 @@ def test_a_grade_can_be_graded_again(client: Client) -> None:
     assert len(reports) == 3
     assert [report.differences for report in reports] == [()] * 3
     assert all(report.replay_id != report.id for report in reports)
+
+
+def test_a_grade_tells_what_its_seed_pinned(client: Client) -> None:
+    """Of each kind of spec, and of the grade that a replay makes of it; nothing without a seed."""
+    printing = StdioReward(cases=[{"stdin": "", "stdout": "1"}] * 2)
+    testing = CommandReward(command="PYTHONPATH=/work python3 test.py", hidden={"test.py": "import solution"})
+    for code, spec in ((GOOD, SPEC), ("print(1)", printing), ("x = 1", testing)):
+        result = grade(code, spec, seed=7, client=client)
+        assert (result.reward, result.seed, result.seed_ack) == (1.0, f"{7:064x}", "verified")
+        assert {"getrandom", "urandom", "hash_seed", "aslr", "hostname"} <= set(result.pinned)
+        assert ("pid" in result.pinned) == (spec is SPEC)  # what runs several processes has each under another number
+        assert client.rollout(result.id).details["pinned"] == list(result.pinned)
+        report = client.replay(result.id)
+        assert (report.identical, report.pinned) == (True, result.pinned)
+        assert grade(code, spec, client=client).pinned == ()
+    unusable = grade({"../x": ""}, printing, seed=7, client=client)
+    assert (unusable.reward, unusable.seed, unusable.seed_ack, unusable.pinned) == (0.0, f"{7:064x}", "no-ack", ())
+
+
+def test_a_pinned_candidate_dies_on_its_own_account(client: Client) -> None:
+    """What its seed pinned is known of a candidate that is gone as well, so its death is no trouble of ours."""
+    spec = replace(SPEC, limits=CallLimits(memory_mib=128))
+    dying = ["import os\nos._exit(3)\n", "def solve(xs):\n    return bytearray(1 << 28)\n"]
+    results = grade_batch([*dying, GOOD], spec, seed=7, client=client)
+
+    assert [result.reward for result in results] == [0.0, 0.0, 1.0], results
+    assert {result.seed_ack for result in results} == {"verified"}
 
 
 def test_no_node_is_an_error_of_its_own(tmp_path: Path) -> None:

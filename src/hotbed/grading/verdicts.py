@@ -32,7 +32,8 @@ class Check:
 class GradeResult:
     """What grading one candidate came to. `reward` is None exactly when it is not the candidate's doing.
 
-    `id` is its name in the node's ledger, by which it can be replayed; it has one once a node has told it.
+    `pinned` lists what its seed pinned for each of its processes. `id` is its name in the node's ledger, by which it
+    can be replayed; it has one once a node has told it.
     """
 
     reward: float | None
@@ -46,6 +47,7 @@ class GradeResult:
     suspected_tamper: bool = False
     seed: str | None = None
     seed_ack: str = "off"
+    pinned: tuple[str, ...] = ()
     calls: int = 0
     timings: Mapping[str, float] = field(default_factory=dict)
     sandbox: Mapping[str, Any] = field(default_factory=dict)
@@ -62,14 +64,15 @@ class GradeResult:
         if not self.id:
             del found["id"]
         found["checks"] = [[check.name, check.outcome, check.message] for check in self.checks]
-        return {**found, "timings": dict(self.timings), "sandbox": dict(self.sandbox)}
+        return {**found, "pinned": list(self.pinned), "timings": dict(self.timings), "sandbox": dict(self.sandbox)}
 
     @classmethod
     def from_wire(cls, data: Mapping[str, Any]) -> GradeResult:
         """The result of a JSON object; fields of a newer node are ignored."""
         known = {name: data[name] for name in cls.__dataclass_fields__ if name in data}
         checks = tuple(Check(name=n, outcome=o, message=m) for n, o, m in known.pop("checks", ()))
-        return cls(checks=checks, **known)
+        pinned = tuple(known.pop("pinned", ()))
+        return cls(checks=checks, pinned=pinned, **known)
 
 
 def reward_of(outcomes: Sequence[Outcome], *, partial: bool, weights: Sequence[float] = ()) -> float:

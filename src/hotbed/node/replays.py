@@ -81,7 +81,7 @@ async def replay_group(node: Node, group_id: str, lease: Lease | None) -> GroupR
 def ledger_of(node: Node) -> Ledger:
     """The node's ledger. Raises when it keeps none."""
     if node.ledger is None:
-        raise InvalidRequest("this node keeps no ledger", hint="it was started with --ledger off")
+        raise InvalidRequest("this node keeps no ledger", hint="it was started with HOTBED_LEDGER=off")
     return node.ledger
 
 
@@ -142,7 +142,8 @@ async def _run_again(node: Node, event: Recorded, lease: Lease | None) -> ExecRe
 async def _grade_again(node: Node, event: Recorded, template: Template, lease: Lease | None) -> ReplayReport:
     line = await regrades.grade_again(node.graders, event.row, event.request, lease)
     differences = tuple(regrades.verdict_differences(event.row, line.result))
-    answer = replace(event.answer, id=line.id, seed_ack=line.result["seed_ack"], pinned=())
+    pinned = tuple(line.result["pinned"])
+    answer = replace(event.answer, id=line.id, seed_ack=line.result["seed_ack"], pinned=pinned)
     return _report(event, template, answer, differences, replayed=1)
 
 

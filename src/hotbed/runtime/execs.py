@@ -67,8 +67,13 @@ def with_pins(outcome: ExecOutcome, report: Report, *, hostname: str) -> ExecOut
     """An outcome with what is known about its pins. Raises `SandboxFailed` if it ran and was not verified."""
     if report.ack != "verified" and outcome.status in ("ok", "exit"):
         raise SandboxFailed("what ran could not be pinned")
+    return replace(outcome, seed_ack=report.ack, pinned=pinned_by(report, hostname=hostname))
+
+
+def pinned_by(report: Report, *, hostname: str) -> tuple[str, ...]:
+    """What was pinned for what ran in a sandbox of that name."""
     fixed = ("hostname",) if hostname == "sandbox" and report.pinned else ()
-    return replace(outcome, seed_ack=report.ack, pinned=(*report.pinned, *fixed))
+    return (*report.pinned, *fixed)
 
 
 def lost_to_memory() -> ExecOutcome:

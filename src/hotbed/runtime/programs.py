@@ -8,9 +8,11 @@ from typing import Protocol
 
 from hotbed.errors import SandboxGone
 from hotbed.runtime import answers
-from hotbed.runtime.base import ProgramEnd
+from hotbed.runtime.base import BoxRequest, ProgramEnd
 from hotbed.runtime.conversations import Answer, Conversation
+from hotbed.runtime.execs import pinned_by
 from hotbed.runtime.link import close_all
+from hotbed.runtime.replay.client import Report
 from hotbed.runtime.replay.pinner import Pinned
 
 
@@ -18,6 +20,7 @@ class Place(Protocol):
     """What a program needs of the sandbox it runs in."""
 
     talk: Conversation
+    request: BoxRequest
 
     def ran_out_of_memory(self) -> bool:
         """Whether the kernel has killed something in it for memory."""
@@ -41,8 +44,9 @@ class RunningProgram:
         self._pinned = pinned
         self.handle: int | None = None
         self.end = end
+        self._asking: asyncio.Task[Report] | None = None
         if pinned is not None:
-            self.end.add_done_callback(lambda _: pinned.drop())
+            self.end.add_done_callback(lambda _: self._conclude(pinned))
 
     def hold(self, fds: list[int]) -> None:
         """Keep the pidfd that came with the answer, if one did, until the program has ended."""
@@ -73,8 +77,30 @@ class RunningProgram:
         """`seed_ack` so far, and what is pinned."""
         if self._pinned is None:
             return "off", ()
-        report = await self._pinned.report()
-        return report.ack, report.pinned
+        report = await asyncio.shield(self._asked(self._pinned))
+        return report.ack, pinned_by(report, hostname=self._box.request.hostname)
+
+    def _asked(self, pinned: Pinned) -> asyncio.Task[Report]:
+        """How the pin stands: one question at a time, and none after the last."""
+        if self._asking is None or (self._asking.done() and not self.end.done()):
+            self._asking = asyncio.ensure_future(pinned.report())
+        return self._asking
+
+    def _conclude(self, pinned: Pinned) -> None:
+        """It has ended, or its sandbox has. How its pin stood is asked before nobody knows any more.
+
+        A judge may want it only now. Where it has been asked already, the sandbox was ended by us.
+        """
+        if self.end.cancelled() or (self.end.exception() is not None and self._asking is not None):
+            pinned.drop()
+            return
+
+        def told(task: asyncio.Task[Report]) -> None:
+            pinned.drop()
+            if not task.cancelled():
+                task.exception()  # whoever wants to know gets it
+
+        self._asked(pinned).add_done_callback(told)
 
     async def output(self) -> tuple[bytes, bytes]:
         """What it has written so far, as far as it is kept: stdout and stderr."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -47,6 +48,7 @@ def test_a_result_of_a_verdict() -> None:
 
     assert (result.reward, result.passed, result.total, result.calls, result.trust) == (0.5, 1, 2, 3, "isolated")
     assert result_of(VERDICT, partial=False).reward == 0.0
+    result = replace(result, pinned=("getrandom", "pid"))
     assert GradeResult.from_wire({**json.loads(json.dumps(result.to_wire())), "new_field": 1}) == result
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import socket
 from collections.abc import Awaitable, Callable
@@ -10,9 +11,11 @@ from typing import Any
 
 import pytest
 
-from hotbed.errors import ProtocolError, SandboxGone
+from hotbed.errors import ProtocolError, SandboxFailed, SandboxGone
+from hotbed.runtime.base import BoxRequest
 from hotbed.runtime.conversations import Answer, Conversation
 from hotbed.runtime.programs import RunningProgram
+from hotbed.runtime.replay.client import Report
 
 ENDED: dict[str, Any] = {"op": "ended", "id": "1", "status": "exit", "exit_code": 3, "stdout": 2, "stderr": 1}
 
@@ -22,6 +25,7 @@ class Place:
 
     def __init__(self, talk: Conversation, *, out_of_memory: bool = False) -> None:
         self.talk = talk
+        self.request = BoxRequest()
         self._out_of_memory = out_of_memory
 
     def ran_out_of_memory(self) -> bool:
@@ -36,8 +40,31 @@ class Place:
         """Nothing."""
 
 
+class Pin:
+    """A supervisor's word on a pin, for as long as it has not been dropped."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+        self.dropped = False
+
+    async def report(self) -> Report:
+        """How it stands."""
+        self.asked += 1
+        await asyncio.sleep(0)
+        if self.dropped:
+            raise SandboxFailed("unknown")
+        return Report(ack="verified", pinned=("aslr",), counts={})
+
+    def drop(self) -> None:
+        """Hear no more of it."""
+        self.dropped = True
+
+
 def running(
-    test: Callable[[RunningProgram, asyncio.Future[Answer]], Awaitable[None]], *, out_of_memory: bool = False
+    test: Callable[[RunningProgram, asyncio.Future[Answer]], Awaitable[None]],
+    *,
+    out_of_memory: bool = False,
+    pinned: Any = None,
 ) -> None:
     """Run a test with a program and the future of its end."""
 
@@ -46,7 +73,8 @@ def running(
         talk = Conversation("it", ours, body_limit=1000, on_notice=lambda _: None, on_end=lambda _: None)
         end: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
         with theirs:
-            await test(RunningProgram(Place(talk, out_of_memory=out_of_memory), "1", end), end)
+            place = Place(talk, out_of_memory=out_of_memory)
+            await test(RunningProgram(place, "1", end, pinned), end)
         talk.end("over")
 
     asyncio.run(run())
@@ -116,3 +144,36 @@ def test_unpinned_program_pins_nothing() -> None:
         end.cancel()
 
     running(test)
+
+
+@pytest.mark.parametrize("gone", [False, True])
+def test_what_was_pinned_is_known_after_the_end(gone: bool) -> None:
+    """A judge's verdict may come after a candidate's death, and is no less about what was pinned."""
+    pin = Pin()
+
+    async def test(program: RunningProgram, end: asyncio.Future[Answer]) -> None:
+        if gone:
+            end.set_exception(SandboxGone("gone"))
+        else:
+            end.set_result((ENDED, b"abX", []))
+        await asyncio.sleep(0.01)
+        assert pin.dropped
+        assert await program.pins() == ("verified", ("aslr", "hostname"))
+        assert pin.asked == 1
+
+    running(test, pinned=pin)
+
+
+def test_an_end_amid_the_question_is_one_question() -> None:
+    """The supervisor's answer is to one of them; the other would wait for ever."""
+    pin = Pin()
+
+    async def test(program: RunningProgram, end: asyncio.Future[Answer]) -> None:
+        asking = asyncio.ensure_future(program.pins())
+        await asyncio.sleep(0)
+        end.set_exception(SandboxGone("it was closed"))
+        with contextlib.suppress(SandboxFailed):
+            await asking
+        assert (pin.asked, pin.dropped) == (1, True)
+
+    running(test, pinned=pin)

@@ -87,7 +87,7 @@ async def _recorded(look: Look) -> dict[str, Any]:
     rollout_id, tenant = look.segment("id"), look.viewer.tenant
     found = await look.read(lambda store: _load(store, rollout_id, tenant))
     if found is None:
-        raise InvalidRequest("this node keeps no ledger", hint="it was started with --ledger off")
+        raise InvalidRequest("this node keeps no ledger", hint="it was started with HOTBED_LEDGER=off")
     return found
 
 

@@ -26,6 +26,7 @@ from hotbed.grading.verdicts import GradeResult
 from hotbed.node.grading.host import Fork, Host, Lanes, Room, TenantRoom
 from hotbed.node.grading.judges import Judges
 from hotbed.node.grading.members import Member
+from hotbed.node.grading.pins import echoed
 from hotbed.node.grading.run import CHUNK, GroupRun, Plan
 from hotbed.node.leases import Lease, claim_of, lasting, tenant_id
 from hotbed.node.ledger.entry import Entry
@@ -235,6 +236,7 @@ class Recorder:
 
     async def emit(self, member: Member, result: GradeResult) -> None:
         """One candidate is done."""
+        result = echoed(member, result)
         grade_id = f"grade_{secrets.token_hex(8)}"
         self._note(self._entry(grade_id, member, result))
         self._group.add(GradeLine(index=member.index, id=grade_id, result=result.to_wire()))
@@ -270,6 +272,7 @@ class Recorder:
             "suspected_tamper": result.suspected_tamper,
             "checks": checks,
             "judge_seed": self._judge_seed,
+            "pinned": list(result.pinned),
         }
 
 

@@ -165,6 +165,8 @@ class Host:
                 held = await self._fork(replace(request, solo=solo, use_spare=False))
                 found: Any = held.box  # the two are one
                 return Running(held=held, program=found, channel=ours, alone=True)
+            if request.seed is not None:  # beside what a spare has waiting, its process would have another number
+                request = replace(request, use_spare=False)
             held = await self._fork(request)
             try:
                 running = await held.box.start(program, self.program_config, theirs)

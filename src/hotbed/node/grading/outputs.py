@@ -14,6 +14,7 @@ from hotbed.grading.verdicts import GradeResult, infra_failure, spec_failure
 from hotbed.node.grading.host import Host
 from hotbed.node.grading.judge import JudgeChannel
 from hotbed.node.grading.members import FILE_TROUBLE, Member, about_box, candidate_failure, check_names, lost_sandbox
+from hotbed.node.grading.pins import Pins
 from hotbed.runtime.base import Box, ExecOutcome, ExecRequest
 
 _CWD = "/work"
@@ -32,7 +33,7 @@ async def judge_outputs(host: Host, spec: StdioReward, member: Member) -> GradeR
             driver = Driver(held.box, spec, member)
             result = await driver.judge(host)
             result = about_box(result, held.box, total_ms=round((time.monotonic() - begun) * 1e3, 3))
-            return replace(result, seed=member.seed, seed_ack=driver.ack)
+            return driver.pins.on(result)
     except FILE_TROUBLE as error:
         return candidate_failure(f"the candidate's files cannot be placed: {error}")
     except SandboxGone as error:
@@ -50,7 +51,7 @@ class Driver:
         self._member = member
         self._deadline = time.monotonic() + spec.limits.candidate_wall_s
         self._code = code_of(member, spec)
-        self.ack = "off"
+        self.pins = Pins(member)
 
     async def judge(self, host: Host) -> GradeResult:
         """Build, run every case, compare; ask the checker if the spec has one."""
@@ -117,7 +118,7 @@ class Driver:
             determinism=self._member.determinism if pinned else "none",
         )
         outcome = await self._box.exec(request)
-        self.ack = outcome.seed_ack
+        self.pins.add(outcome.seed_ack, outcome.pinned)
         return outcome
 
 

@@ -16,6 +16,7 @@ from hotbed.grading.verdicts import GradeResult, infra_failure, spec_failure
 from hotbed.node.grading.host import Host
 from hotbed.node.grading.members import FILE_TROUBLE, Member, about_box, candidate_failure, check_names, lost_sandbox
 from hotbed.node.grading.outputs import as_run
+from hotbed.node.grading.pins import Pins
 from hotbed.runtime.base import Box, ExecOutcome, ExecRequest
 
 _KILL = b"kill -9 -1"
@@ -52,7 +53,7 @@ async def judge_repository(host: Host, spec: CommandReward, member: Member) -> G
             steps = Steps(held.box, plan, member)
             result = await steps.judge(spec)
             result = about_box(result, held.box, total_ms=round((time.monotonic() - begun) * 1e3, 3))
-            return replace(result, seed=member.seed, seed_ack=steps.ack)
+            return steps.pins.on(result)
     except InvalidSpec as error:
         return spec_failure(str(error))
     except FILE_TROUBLE as error:
@@ -70,7 +71,7 @@ class Steps:
         self._box = box
         self._plan = plan
         self._member = member
-        self.ack = "off"
+        self.pins = Pins(member)
 
     async def judge(self, spec: CommandReward) -> GradeResult:
         """Do what comes before, run the tests, read their report."""
@@ -123,7 +124,7 @@ class Steps:
                 determinism=self._member.determinism if pinned else "none",
             )
         )
-        self.ack = outcome.seed_ack
+        self.pins.add(outcome.seed_ack, outcome.pinned)
         return outcome
 
     async def _report(self) -> bytes | None:

@@ -23,6 +23,7 @@ from hotbed.node.grading.host import Host, Running
 from hotbed.node.grading.judge import JudgeChannel, take_fd
 from hotbed.node.grading.judges import Judge, Judges
 from hotbed.node.grading.members import Member, OnResult, about_box, candidate_failure, lost_sandbox
+from hotbed.node.grading.pins import Pins
 from hotbed.runtime.base import ProgramEnd
 
 _SEND_S = 30.0
@@ -175,12 +176,12 @@ class Session:
             return
         if end is not None:
             result = settle(result, end.status, signal=end.signal)
-        ack = await _ack_of(seat) if seat.member.determinism != "none" else "off"
+        pins, why_not = await _pins_of(seat)
         seat.running.held.discard("graded")
-        if ack != "verified" and seat.member.determinism != "none":
-            result = infra_failure("what the candidate drew could not be pinned to its seed")
         total_ms = round((time.monotonic() - self._begun) * 1e3, 3)
-        result = replace(result, seed=seat.member.seed, seed_ack=ack)
+        result = pins.on(result)
+        if result.seed_ack == "no-ack":
+            result = pins.on(infra_failure(f"what the candidate drew could not be pinned to its seed: {why_not}"))
         await self._on_result(seat.member.index, about_box(result, seat.running.held.box, end=end, total_ms=total_ms))
 
 
@@ -219,8 +220,12 @@ def end_of_alone(end: ProgramEnd) -> ProgramEnd:
     return end
 
 
-async def _ack_of(seat: Seat) -> str:
-    try:
-        return (await seat.running.program.pins())[0]
-    except Error:
-        return "no-ack"
+async def _pins_of(seat: Seat) -> tuple[Pins, str]:
+    """What held of its seed, and why nothing did."""
+    pins = Pins(seat.member)
+    if seat.member.determinism != "none":
+        try:
+            pins.add(*await seat.running.program.pins())
+        except Error as error:
+            return pins, error.message
+    return pins, "its check did not arrive"

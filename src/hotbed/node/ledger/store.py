@@ -112,7 +112,8 @@ class Store:
         found = exact or rows
         if len(found) != 1 or not rollout_id:
             what = "more than one rollout begins with" if found else "the ledger holds no rollout"
-            raise UnknownRollout(f"{what} {rollout_id!r}", hint="`hotbed rollouts` lists them")
+            gone = "" if found else "; what is older than the node's ledger_days, or too much, has been removed"
+            raise UnknownRollout(f"{what} {rollout_id!r}", hint=f"`hotbed rollouts` lists them{gone}")
         return _plain(found[0])
 
     def history(self, sandbox_id: str, upto_seq: int) -> list[dict[str, Any]]:

@@ -35,6 +35,7 @@ class FakeProgram:
     def __init__(self, pid: int) -> None:
         self.pid = pid
         self.acks = "verified"
+        self.pinned: tuple[str, ...] = ("getrandom", "pid")
 
     async def wait(self) -> ProgramEnd:
         """Its end."""
@@ -47,7 +48,7 @@ class FakeProgram:
 
     async def pins(self) -> tuple[str, tuple[str, ...]]:
         """What the script says."""
-        return self.acks, ()
+        return self.acks, self.pinned if self.acks == "verified" else ()
 
     async def output(self) -> tuple[bytes, bytes]:
         """Nothing."""

@@ -106,6 +106,7 @@ def test_lines_and_then_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
         assert (entry.kind, entry.reward, entry.group_id, entry.template_digest) == ("grade", 1.0, "g", "sha256:0")
         assert msgspec.json.decode(entry.request)["code"] == "good"
         assert entry.details["judge_seed"] == bench.seeds[0]
+        assert lines[0].result["seed"] == entry.seed != lines[1].result["seed"]
         assert bench.graders.counts == {"groups": 1, "graded": 2, "invalid": 0, "retried": 0}
 
     played(monkeypatch, scenario)

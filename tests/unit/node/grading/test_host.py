@@ -106,6 +106,21 @@ def test_a_sandbox_is_discarded_at_the_end_of_its_block() -> None:
     asyncio.run(scenario())
 
 
+def test_a_pinned_program_has_no_spare_beside_it() -> None:
+    """Where something waited already, the candidate would be another process number each time."""
+
+    async def scenario() -> None:
+        forks = Forks()
+        host = forks.host(use_spares=True)
+        for determinism, spare in (("none", True), ("rng", False)):
+            running = await host.start("judge", seed="ab" * 32, determinism=determinism)  # type: ignore[arg-type]  # both are levels
+            assert running.held.box.request.use_spare is spare  # type: ignore[attr-defined]  # the fake's
+            running.end()
+        await host.wait_ended()
+
+    asyncio.run(scenario())
+
+
 def test_limits_of_the_template_need_no_sandbox_of_their_own() -> None:
     """So that a parked one fits; others have a disk that is part of their memory."""
     base = Limits(memory_mib=1024)

@@ -120,11 +120,20 @@ def test_an_exec_is_read_as_a_run(outcome: Any, status: str) -> None:
     assert as_run(outcome, 8).status == status
 
 
-def test_a_pinned_run_tells_what_is_known_of_its_seed() -> None:
-    """Each exec gets the candidate's seed."""
-    forks = Forks([ran(b"1", seed_ack="verified"), ran(b"2", seed_ack="verified")])
+def test_a_pinned_run_tells_what_held_for_every_case() -> None:
+    """Each exec gets the candidate's seed, and not each the same process number."""
+    acknowledged: dict[str, Any] = {"seed_ack": "verified"}
+    forks = Forks([ran(b"1", pinned=("aslr", "pid"), **acknowledged), ran(b"2", pinned=("aslr",), **acknowledged)])
     member = Member(index=0, candidate="x", seed="ab" * 32, determinism="rng")
     result = asyncio.run(judge_outputs(forks.host(), SPEC, member))
 
-    assert result.seed_ack == "verified"
+    assert (result.seed_ack, result.pinned) == ("verified", ("aslr",))
     assert {request.seed for request in forks.asked} == {bytes.fromhex("ab" * 32)}
+
+
+def test_a_case_that_cannot_be_vouched_for_counts() -> None:
+    """Wherever it stands: the last case is not all of them."""
+    forks = Forks([ran(status="timeout", exit_code=None, seed_ack="no-ack"), ran(b"2", seed_ack="verified")])
+    member = Member(index=0, candidate="x", seed="ab" * 32, determinism="rng")
+
+    assert asyncio.run(judge_outputs(forks.host(), SPEC, member)).seed_ack == "no-ack"

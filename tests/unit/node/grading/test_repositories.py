@@ -29,8 +29,9 @@ class Judged:
     """One candidate's way through its steps."""
 
     def __init__(self, *answers: Answer, spec: CommandReward = SPEC, candidate: Any = "x = 1", **options: Any) -> None:
+        level = options.pop("determinism", "none")
         self.forks = Forks(list(answers), **options)
-        member = Member(index=0, candidate=candidate, seed="ab" * 32)
+        member = Member(index=0, candidate=candidate, seed="ab" * 32, determinism=level)
         self.result: GradeResult = asyncio.run(judge_repository(self.forks.host(), spec, member))
 
     @property
@@ -102,3 +103,11 @@ def test_our_trouble_is_no_zero(error: Any) -> None:
 
     assert result.status == "infra_error"
     assert is_lost(result) == isinstance(error, SandboxGone)
+
+
+def test_what_a_seed_pinned_is_what_it_pinned_in_every_step() -> None:
+    """Setup, the kill and the tests are processes of their own."""
+    known: dict[str, Any] = {"seed_ack": "verified"}
+    judged = Judged(*[ran(pinned=("aslr", "pid"), **known)] * 4, ran(pinned=("aslr",), **known), determinism="rng")
+
+    assert (judged.result.seed_ack, judged.result.pinned) == ("verified", ("aslr",))

@@ -158,7 +158,9 @@ def test_memory_is_named_and_changes_no_reward(monkeypatch: pytest.MonkeyPatch) 
 
 def test_what_was_to_be_pinned_and_was_not_has_no_reward(monkeypatch: pytest.MonkeyPatch) -> None:
     """A seed that had no effect must not look like one that had."""
-    assert judged(Forks(), GOOD, determinism="rng")[0].seed_ack == "verified"
+    pinned = judged(Forks(), GOOD, determinism="rng")[0]
+    assert (pinned.seed_ack, pinned.pinned) == ("verified", ("getrandom", "pid"))
+    assert judged(Forks(), GOOD)[0].pinned == ()
 
     async def unpinned(self: FakeProgram) -> tuple[str, tuple[str, ...]]:
         return "no-ack", ()
