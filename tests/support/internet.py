@@ -7,6 +7,7 @@ answers gives them in turn, which is what DNS rebinding is. What arrives is writ
 
 from __future__ import annotations
 
+import asyncio
 import json
 import socket
 import ssl
@@ -117,6 +118,32 @@ class Greeter:
             sock.sendall(sock.recv(100))
 
 
+class Crowd:
+    """A web server for very many connections: one thread, one answer, no diary."""
+
+    _ANSWER = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\nconnection: close\r\n\r\nok"
+
+    def __init__(self, port: int) -> None:
+        self._sock = socket.create_server(("::", port), family=socket.AF_INET6, dualstack_ipv6=True, backlog=1024)
+
+    def serve_forever(self) -> None:
+        """Answer."""
+        asyncio.run(self._serve())
+
+    async def _serve(self) -> None:
+        async with await asyncio.start_server(self._one, sock=self._sock, backlog=1024) as server:
+            await server.serve_forever()
+
+    async def _one(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            await reader.readuntil(b"\r\n\r\n")
+            writer.write(self._ANSWER)
+        except (OSError, EOFError):
+            pass  # it went away
+        finally:
+            writer.close()
+
+
 class Names:
     """The name server of everything."""
 
@@ -169,7 +196,7 @@ def main(directory: Path) -> None:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(directory / "server.pem", directory / "server.key")
     servers[2].socket = context.wrap_socket(servers[2].socket, server_side=True, do_handshake_on_connect=False)
-    for server in (*servers, Greeter(22), Greeter(2222), Names(directory / "zone.json")):
+    for server in (*servers, Greeter(22), Greeter(2222), Crowd(8000), Names(directory / "zone.json")):
         threading.Thread(target=server.serve_forever, daemon=True).start()
     sys.stdout.write("ready\n")
     sys.stdout.flush()

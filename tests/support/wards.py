@@ -13,6 +13,7 @@ from typing import Any
 from hotbed.egress.addresses import Address
 from hotbed.egress.policy import parse
 from hotbed.runtime.egress import doors, sockets
+from hotbed.runtime.egress.pace import Pace
 from hotbed.runtime.egress.relay import Pipes
 from hotbed.runtime.egress.resolving import Resolver, Unresolved
 from hotbed.runtime.egress.ward import Ward
@@ -36,7 +37,7 @@ class Zone(Resolver):
 
 def ward(policy: object, **names: str) -> Ward:
     """A ward under a policy. Names lead to this machine unless they say otherwise."""
-    return Ward(parse(policy, {}), (), Zone(**names), Pipes())
+    return Ward(parse(policy, {}), (), Zone(**names), Pipes(), Pace())
 
 
 def local(port: int, host: str = "a.org") -> dict[str, Any]:

@@ -131,7 +131,7 @@ class Link:
             self._received += len(data)
             self._carried += len(fds)
             self._decoder.feed(data, fds)
-            if not self._deliver() or len(data) < want:
+            if not self._deliver() or (len(data) < want and not fds):  # the kernel ends a read at descriptors
                 return
 
     def _deliver(self) -> bool:

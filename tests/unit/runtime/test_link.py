@@ -44,6 +44,24 @@ async def until(condition: Callable[[], Any]) -> None:
     pytest.fail("it did not come")
 
 
+def test_frames_with_descriptors_do_not_wait_for_each_other() -> None:
+    """The kernel gives them one at a time, and a busy loop may take long to come round."""
+
+    async def test(made: Link, theirs: socket.socket, got: Got, ends: list[str]) -> None:
+        reader, writer = os.pipe()
+        peer = Connection(theirs)
+        for number in range(5):
+            peer.send({"op": str(number)}, fds=[reader])
+        os.close(reader)
+        os.close(writer)
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+
+        assert [header["op"] for header, _, _ in got] == list("01234")
+
+    linked(test)
+
+
 def test_frames_come_with_their_descriptors() -> None:
     """In order, each with what was sent with it."""
 

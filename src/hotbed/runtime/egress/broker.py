@@ -32,6 +32,7 @@ from hotbed.guest import frames, kernel
 from hotbed.guest.frames import Header
 from hotbed.runtime.egress import doors, lookups, tls
 from hotbed.runtime.egress.certificates import Certificates
+from hotbed.runtime.egress.pace import Pace
 from hotbed.runtime.egress.recordings import Recording, unpack
 from hotbed.runtime.egress.relay import Pipes
 from hotbed.runtime.egress.resolving import Resolver
@@ -58,6 +59,7 @@ class Broker:
         self._recordings: dict[str, Recording] = {}
         self._certificates = Certificates(lambda name: self._link.post({"op": "sign", "name": name}))
         self._pipes = Pipes()
+        self._pace = Pace()
         self._watched: tuple[Entry, ...] = ()
         self._turn = 0
         self._closing: set[asyncio.Task[None]] = set()
@@ -107,7 +109,7 @@ class Broker:
         if ward is None:
             parked = header.get("parked", False)
             knock = partial(self._knock, number) if parked else None
-            ward = Ward(NONE, self._watched, self._resolver, self._pipes, on_knock=knock)
+            ward = Ward(NONE, self._watched, self._resolver, self._pipes, self._pace, on_knock=knock)
             ward.certificates = self._certificates
             self._wards[number] = ward
             if parked:

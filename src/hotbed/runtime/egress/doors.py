@@ -23,7 +23,7 @@ from hotbed.runtime.egress.targets import Refused, target_from
 from hotbed.runtime.egress.ward import Ward
 from hotbed.runtime.egress.web import Web
 
-FIRST_BYTES_S = 10.0
+FIRST_BYTES_S = 30.0  # of a program that dials ahead of what it has to say
 SERVER_FIRST_S = 0.3
 _WEB_PORTS = (80, 443)
 _NO_IN_TLS = b"\x15\x03\x03\x00\x02\x02\x31"  # a fatal alert: access_denied (RFC 8446, 6)

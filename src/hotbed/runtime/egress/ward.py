@@ -19,6 +19,7 @@ from hotbed.runtime.egress.certificates import Certificates
 from hotbed.runtime.egress.doorway import Doorway
 from hotbed.runtime.egress.flow import Flow
 from hotbed.runtime.egress.names import Names
+from hotbed.runtime.egress.pace import Pace
 from hotbed.runtime.egress.recordings import Recording, Turns
 from hotbed.runtime.egress.relay import Pipes
 from hotbed.runtime.egress.resolving import Resolver
@@ -42,12 +43,14 @@ class Ward:
         watched: tuple[Entry, ...],
         resolver: Resolver,
         pipes: Pipes,
+        pace: Pace,
         *,
         on_knock: Callable[[], None] | None = None,
     ) -> None:
         self.policy = policy
         self.resolver = resolver
         self.pipes = pipes
+        self._pace = pace
         self.tally = Tally()
         self.names = Names()
         self.certificates: Certificates | None = None
@@ -77,7 +80,12 @@ class Ward:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         if inner is not None:
-            task.add_done_callback(lambda _: inner.close())  # a task that is cancelled at once never runs
+            self._pace.held += 1
+            task.add_done_callback(partial(self._ended, inner))
+
+    def _ended(self, inner: socket.socket, _: asyncio.Task[None]) -> None:
+        inner.close()  # a task that is cancelled at once never runs
+        self._pace.held -= 1
 
     def reads(self, name: str, port: int) -> bool:
         """Whether TLS to this host is ended here, so that what is said inside can be read."""
@@ -96,12 +104,12 @@ class Ward:
 
     def _accept(self, door: socket.socket, serve: Callable[[socket.socket], Coroutine[Any, Any, None]]) -> None:
         for _ in range(_ACCEPT_MOST):
+            if not self._pace.admits(len(self._tasks)):
+                return
             try:
                 sock, _ = door.accept()
-            except (BlockingIOError, InterruptedError):
-                return
             except OSError:
-                return  # no descriptor is free: those that wait are accepted when one is
+                return  # nobody waits, or no descriptor is free: those that wait are accepted when one is
             sock.setblocking(False)
             if self.is_full():
                 address, port = sockets.meant_for(sock)
