@@ -18,13 +18,14 @@ from typing import Any
 from hotbed.egress import presets
 from hotbed.egress.addresses import Network, covers, reaches_special
 from hotbed.egress.policy import Policy, parse
-from hotbed.errors import InvalidRequest, NotSupported
+from hotbed.errors import InvalidRequest, NotSupported, TierLimit
 from hotbed.node.authority import Authority
 from hotbed.node.leases import Lease, tenant_id
 from hotbed.node.ledger.entry import Entry
 from hotbed.node.recordings import Recorded, Recordings
 from hotbed.node.secrets import Secrets
 from hotbed.node.templates import Templates
+from hotbed.node.tenants import Tier
 from hotbed.runtime.base import Box, BoxRequest, Template
 from hotbed.runtime.egress.outlet import Outlet
 from hotbed.runtime.egress.outlets import Outlets
@@ -96,8 +97,10 @@ class Egress:
         return policy
 
     def read(self, given: object, lease: Lease | None) -> Policy:
-        """A policy with its presets looked up, that whoever asks may use."""
+        """A policy with its presets looked up, that whoever asks may use. Raises `TierLimit` for who may use none."""
         policy = parse(given, self.presets)
+        if policy.mode != "none" and lease is not None and lease.tenant is not None:
+            _check_tier(lease.tenant.tier)
         found = self._secrets.named(policy.secret_refs, tenant_id(lease))
         if found and policy.mode == "allowlist" and not policy.allow:
             hosts = [host for secret in found for host in secret.hosts]
@@ -189,6 +192,14 @@ class Egress:
             self._note(entry_of(subject, rows))
         if over:
             self._subjects.pop(box_id, None)
+
+
+def _check_tier(tier: Tier) -> None:
+    if not tier.network:
+        raise TierLimit(
+            f"tier {tier.name} gives no sandbox a network; pro and the tiers above it do",
+            hint="leave egress out, or ask the operator of this server for another tier",
+        )
 
 
 def _not_recorded() -> NotSupported:

@@ -50,11 +50,13 @@ class Tier:
     requests_per_s: float = 0.0
     burst: int = 100
     ingress: bool = True
+    network: bool = True
 
     def __post_init__(self) -> None:
         require_name("tier", self.name)
-        require(isinstance(self.ingress, bool), f"tiers.{self.name}.ingress must be true or false")
-        for item in fields(self)[1:-1]:
+        for name in ("ingress", "network"):
+            require(isinstance(getattr(self, name), bool), f"tiers.{self.name}.{name} must be true or false")
+        for item in fields(self)[1:-2]:
             value = getattr(self, item.name)
             good = isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
             least = _LEAST.get(item.name, 1)
@@ -67,7 +69,15 @@ class Tier:
 
 DEFAULT_TIERS: Mapping[str, Tier] = {
     "demo": Tier(
-        name="demo", sandboxes=8, fork=4, templates=0, cpus=1.0, memory_mib=1024, requests_per_s=50.0, ingress=False
+        name="demo",
+        sandboxes=8,
+        fork=4,
+        templates=0,
+        cpus=1.0,
+        memory_mib=1024,
+        requests_per_s=50.0,
+        ingress=False,
+        network=False,
     ),
     "pro": Tier(name="pro", sandboxes=256, fork=32),
     "ent": Tier(name="ent", sandboxes=4096, waiting=10_000, fork=64, templates=32, cpus=16.0, memory_mib=32_768),

@@ -104,9 +104,15 @@ def named_template(node: Node, body: Any, tenant: Tenant) -> Any:
     name = tenant.template_name(body.name, frozenset())
     own = {known for known in (*node.templates.names, *node.bakes.names()) if tenant.owns_template(known)}
     if name not in own and len(own) >= tenant.tier.templates:
+        tier, another = (
+            tenant.tier,
+            "use a template of the catalog, or ask the operator of this server for another tier",
+        )
+        if not tier.templates:
+            raise TierLimit(f"tier {tier.name} bakes no templates; pro and the tiers above it do", hint=another)
         raise TierLimit(
-            f"tenant {tenant.id} may keep {tenant.tier.templates} templates of its own in tier {tenant.tier.name}",
-            hint="delete one, use a template of the catalog, or ask the operator of this server for another tier",
+            f"tenant {tenant.id} may keep {tier.templates} templates of its own in tier {tier.name}",
+            hint=f"delete one, {another}",
         )
     base = {"cpus": 1.0, "memory_mib": 1024, "disk_mib": 512}
     return replace(body, name=name, limits=tenant.capped(body.limits, base))

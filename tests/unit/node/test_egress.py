@@ -9,11 +9,12 @@ from typing import Any
 
 import pytest
 
-from hotbed.errors import InvalidRequest, NotSupported
+from hotbed.errors import InvalidRequest, NotSupported, TierLimit
 from hotbed.node.egress import Egress, EgressSettings
 from hotbed.node.leases import Lease
 from hotbed.node.ledger.entry import Entry
 from hotbed.node.templates import TemplateNetwork
+from hotbed.node.tenants import Tenant, Tier
 from hotbed.runtime.egress.outlets import Outlets
 
 
@@ -40,9 +41,9 @@ def egress(settings: EgressSettings | None = None, *, noted: list[Entry] | None 
     return Egress(settings or EgressSettings(), backend, templates, note=(noted if noted is not None else []).append)
 
 
-def tenant() -> Any:
+def tenant() -> Lease:
     """A lease of somebody's."""
-    return Lease(tenant=SimpleNamespace(id="t"))  # type: ignore[arg-type]  # only its id is looked at
+    return Lease(tenant=Tenant("t", Tier(name="pro")))
 
 
 def test_nothing_is_what_nobody_asked_for() -> None:
@@ -62,6 +63,18 @@ def test_a_request_overrides_its_template() -> None:
     assert default is not None and default.mode == "allowlist"
     assert own is not None and own.mode == "open"
     assert found.policy({"mode": "none"}, "web", None) is None
+
+
+def test_a_tier_without_a_network_gives_none_whoever_asks() -> None:
+    """The request, or the template."""
+    found = egress(web=TemplateNetwork(egress={"allow": ["a.org"]}))
+    lease = Lease(tenant=Tenant("t", Tier(name="demo", network=False)))
+
+    for given, template in (({"mode": "open"}, "python"), (None, "web"), ({"allow": ["a.org"]}, "web")):
+        with pytest.raises(TierLimit, match="tier demo gives no sandbox a network"):
+            found.policy(given, template, lease)
+    assert found.policy({"mode": "none"}, "web", lease) is None
+    assert found.policy(None, "python", lease) is None
 
 
 def test_a_template_without_a_network_takes_no_policy() -> None:
