@@ -29,6 +29,7 @@ from hotbed.cli.commands import (
     rm,
     rollouts,
     run,
+    secrets,
     serve,
     shell,
     show,
@@ -46,7 +47,7 @@ OK, NO, USAGE, NODE, ISOLATION, INTERRUPTED = 0, 1, 2, 3, 4, 130
 COMMANDS = (
     *(run, shell, grade, bake, templates, spec),
     *(ps, rm, fork, snapshot, suspend),
-    *(rollouts, egress, show, replay, env, doctor, demo, node, serve, keys, usage, audit, backup),
+    *(rollouts, egress, show, replay, env, doctor, demo, node, serve, keys, secrets, usage, audit, backup),
 )
 EPILOG = """exit codes:
   0 done, 1 the answer is no, 2 asked wrongly, 3 node trouble, 4 this host cannot isolate, 130 interrupted;

@@ -49,7 +49,7 @@ def secret_of(name: str, given: object) -> Secret:
     if not isinstance(value, str) or len(value) > VALUE_LIMIT or not _VALUE.fullmatch(value):
         raise InvalidRequest(f"{where}: its value is no text that fits into a header")
     if not isinstance(header, str) or not _HEADER.fullmatch(header) or header.lower() in _NOT_OURS:
-        raise InvalidRequest(f"{where}: {str(header)[:64]!r} is no header that can be added")
+        raise InvalidRequest(f"{where}: what it names is no header that can be added", hint='such as "authorization"')
     listed = given.get("hosts")
     if not isinstance(listed, (list, tuple)):
         raise InvalidRequest(f"{where}: hosts is a list of hosts")
