@@ -56,7 +56,10 @@ class Once(Generic[T]):
         self._tenants: dict[str, _Tenant[T]] = {}
 
     async def do(self, tenant: str, key: str, asked: bytes, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
-        """The answer, of work that is done for it now or was before. Raises `KeyReused`, and what the work raises."""
+        """The answer, of work that is done for it now or was before. Raises `KeyReused`, and what the work raises.
+
+        The client's key comes after what it is under, and a blank.
+        """
         of = self._tenants.get(tenant)
         if of is None:
             of = self._tenants[tenant] = _Tenant()
@@ -68,7 +71,7 @@ class Once(Generic[T]):
             known = self._begin(of, key, fingerprint, work)
         elif known.fingerprint != fingerprint:
             raise KeyReused(
-                f"the idempotency key {key[:64]!r} came with another request before",
+                f"the idempotency key {key.split(' ', 1)[-1][:64]!r} came with another request before",
                 hint="a key is for one request and its repetitions: take a new one for a new request",
             )
         if known.failure is not None:

@@ -18,6 +18,7 @@ from hotbed.server.settings import Settings
 
 BACKLOG = 512
 LOCK_WAIT_S = 10.0
+_ENDING = "ending"
 SOCKET_PATH_LIMIT = 107  # sun_path less its NUL, man 7 unix
 
 
@@ -41,14 +42,18 @@ class SocketOwnership:
             ) from None
         deadline = time.monotonic() + wait_s
         while not _try_lock(fd):
-            if time.monotonic() > deadline or is_served(socket_path):
-                owner = os.pread(fd, 32, 0).decode("ascii", "replace").strip()
+            owner = os.pread(fd, 32, 0).decode("ascii", "replace").strip()
+            if time.monotonic() > deadline or (is_served(socket_path) and not owner.endswith(_ENDING)):
                 os.close(fd)
                 raise NodeUnavailable(f"process {owner} already serves {socket_path}", hint="use it, or stop it first")
             time.sleep(0.05)
         os.ftruncate(fd, 0)
         os.pwrite(fd, f"{os.getpid()}\n".encode(), 0)
         return cls(socket_path, fd)
+
+    def announce_end(self) -> None:
+        """Go on listening, and have who wants the path wait for it."""
+        os.pwrite(self._fd, f"{os.getpid()} {_ENDING}\n".encode(), 0)
 
     def withdraw(self) -> None:
         """Take the socket away, so that new clients start a new node. Idempotent; ownership stays."""

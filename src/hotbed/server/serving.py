@@ -4,7 +4,8 @@ The order of starting matters. The backend is made before the event loop, becaus
 an event loop must not fork. The node starts before anything listens, so that whoever can connect is served. What keeps
 it from starting is told to whoever started it, in the words that `hotbed doctor` uses.
 
-It ends on SIGTERM or SIGINT, or, embedded, some time after its last lease: the socket is withdrawn, running work gets
+It ends on SIGTERM or SIGINT, or, embedded, some time after its last lease: the socket is withdrawn (but for a
+server, which says that it drains), running work gets
 its time, then everything ends. A second signal ends the waiting.
 """
 
@@ -218,7 +219,9 @@ async def until_stopped(
     if settings.embedded:
         reasons.append(node.leases.wait_unused(linger_s=settings.linger_s, first_s=settings.first_lease_s))
     await first_of(*reasons, also=serving)
-    if ownership is not None:
+    if ownership is not None and settings.shared:
+        ownership.announce_end()  # its clients are told that it drains, by the socket too
+    elif ownership is not None:
         ownership.withdraw()
     await first_of(node.drain(deadline_s=settings.drain_s), signals.get(), also=serving)
     node.discard_all()

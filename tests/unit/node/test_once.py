@@ -78,13 +78,13 @@ def test_another_request_under_the_key_is_refused() -> None:
     """And the first one's answer stays."""
 
     async def test(keyed: Once[bytes], clock: Clock) -> None:
-        await keyed.do("t", "k", b"one", Work(b"1"))
+        await keyed.do("t", "lease k", b"one", Work(b"1"))
         other = Work()
-        with pytest.raises(KeyReused):
-            await keyed.do("t", "k", b"two", other)
+        with pytest.raises(KeyReused, match="the idempotency key 'k' came"):  # as the client knows it
+            await keyed.do("t", "lease k", b"two", other)
 
         assert other.done == 0
-        assert await keyed.do("t", "k", b"one", other) == b"1"
+        assert await keyed.do("t", "lease k", b"one", other) == b"1"
 
     trying(test)
 

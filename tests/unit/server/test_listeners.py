@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import stat
+import threading
 from pathlib import Path
 
 import pytest
@@ -36,6 +37,16 @@ def test_a_path_has_one_owner(tmp_path: Path) -> None:
     assert not path.exists()
     first.release()
     SocketOwnership.take(path, wait_s=0).release()
+
+
+def test_who_wants_the_path_of_a_node_that_is_ending_waits_for_it(tmp_path: Path) -> None:
+    """A server that drains still listens: a restart by hand must not be told to stop it first."""
+    path = tmp_path / "node.sock"
+    first = SocketOwnership.take(path)
+    with listen_unix(path):
+        first.announce_end()
+        threading.Timer(0.1, first.release).start()
+        SocketOwnership.take(path).release()
 
 
 def test_a_directory_that_is_not_there_is_said(tmp_path: Path) -> None:

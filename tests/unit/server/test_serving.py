@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.node_process import NodeProcess, node_process
+from tests.interop.published import free_port
 
 pytestmark = pytest.mark.slow  # each test starts a process
 
@@ -73,6 +74,21 @@ def test_a_drain_lets_a_request_end_and_refuses_new_ones(tmp_path: Path) -> None
         assert json.loads(late.getresponse().read())["code"] == "draining"
         assert json.loads(connection.getresponse().read())["stdout"] == "done\n"
         assert node.process.wait(20) == 0
+
+
+def test_a_server_that_drains_says_so_to_who_comes_now_by_its_socket_too(tmp_path: Path) -> None:
+    """The published daemon client asks by the socket, with a connection for each request."""
+    with node_process(tmp_path, shared=True, port=free_port()) as node, closing(node.connect()) as connection:
+        connection.request("POST", "/v1/rollouts", '{"template":"python","command":"sleep 1; echo done"}')
+        while node.call("GET", "/v1/stats")[1]["node"]["inflight"] == 0:
+            time.sleep(0.01)
+        node.process.send_signal(signal.SIGTERM)
+        wait_for("event=draining", node.log)
+        assert node.call("GET", "/v1/health")[1]["status"] == "draining"
+        assert node.call("POST", "/v1/sandboxes", {"template": "python"})[1]["code"] == "draining"
+        assert json.loads(connection.getresponse().read())["stdout"] == "done\n"
+        assert node.process.wait(20) == 0
+        assert not node.socket.exists()
 
 
 def test_a_second_signal_cuts_the_drain_short(tmp_path: Path) -> None:
