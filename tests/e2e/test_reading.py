@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from hotbed import Sandbox, connect, rollout_once
+from hotbed import Sandbox, Template, connect, rollout_once
 from hotbed.errors import InvalidRequest, NotSupported
 from hotbed.sdk import calls
 from hotbed.sdk.client import Client
@@ -122,6 +122,52 @@ def test_what_was_not_recorded_is_refused_and_named(earth: World, client: Client
         return any(row.reason.startswith("not in the recording: GET http://good.test:80/at-") for row in found)
 
     assert first.stdout == "200\n" and not report.identical
-    wait_until(named)
-    with pytest.raises(NotSupported, match="only rollouts are recorded"):
-        Sandbox("python", egress={"mode": "open", "record": True}, client=client).start()
+    assert wait_until(named)
+
+
+def get(sandbox: Sandbox, url: str) -> Any:
+    """How often the server had been asked that, as it said, and the exec that heard it."""
+    result = sandbox.exec(code=ASK, args=["GET", url])
+    return json.loads(result.stdout)[0].get("count"), result
+
+
+def test_a_kept_sandbox_and_its_forks_are_recorded(earth: World, client: Client) -> None:
+    """From its beginning, under whatever policy it has by then; each of them counts what it has asked itself."""
+    egress, url = {"allow": ["good.test"], "record": True}, "https://good.test/kept"
+    with Sandbox("python", egress=egress, seed="cd" * 32, client=client) as parent:
+        heard = [get(parent, url)[0] for _ in range(2)]
+        parent.update_egress({"allow": ["good.test", "other.test"]})
+        heard.append(get(parent, "https://other.test/kept-too")[0])
+        children = parent.fork(2)
+        try:
+            last = [get(child, url) for child in children]
+        finally:
+            for child in children:
+                child.close()
+    before = len(earth.diary("http"))
+
+    reports = [client.replay(result.id) for _, result in last]
+
+    assert heard == [1, 2, 1] and [count for count, _ in last] == [1, 1]
+    assert all(report.identical for report in reports), reports[0].differences
+    assert reports[0].replayed == 4 and len(earth.diary("http")) == before
+
+
+def test_what_is_not_recorded_from_its_beginning_is_not_recorded(client: Client) -> None:
+    """Nor what is never run again."""
+    with Sandbox("python", egress="open", client=client) as sandbox, pytest.raises(NotSupported, match="beginning"):
+        sandbox.update_egress({"mode": "open", "record": True})
+    with pytest.raises(NotSupported, match="only rollouts and sandboxes are recorded"):
+        Template.bake(client, name="kept", setup=["true"], egress={"mode": "open", "record": True})
+
+
+def test_what_was_run_after_a_change_of_policy_is_run_again_after_it(earth: World, client: Client) -> None:
+    """Recorded or not: under the first policy it would be another run."""
+    with Sandbox("python", egress={"allow": ["good.test"]}, client=client) as sandbox:
+        sandbox.update_egress({"allow": ["other.test"]})
+        refused = sandbox.exec(code=ASK, args=["GET", "https://good.test/after"])
+
+    report = client.replay(refused.id)
+
+    assert report.identical and report.replayed == 1
+    assert not earth.diary("http", path="/after")

@@ -171,7 +171,10 @@ def made(kind: Any, value: Mapping[str, Any], where: str) -> Any:
     """A dataclass from a mapping; unknown names are refused."""
     unknown = sorted(set(value) - set(kind.__dataclass_fields__))
     if unknown:
-        raise InvalidSpec(f"{where}.{unknown[0]} is not known", hint=f"known: {', '.join(kind.__dataclass_fields__)}")
+        hint = f"known: {', '.join(kind.__dataclass_fields__)}"
+        if unknown[0] == "egress":
+            hint = "grading has no network: bake what its tests need into the template"
+        raise InvalidSpec(f"{where}.{unknown[0]} is not known", hint=hint)
     return kind(**dict(value))
 
 

@@ -78,8 +78,19 @@ class Egress:
             self._outlets.watched = [entry.to_wire() for entry in self.presets[presets.LEAKAGE].deny]
             self._outlets.on_rows = self._on_rows
 
-    def policy(self, given: object, template: str, lease: Lease | None, *, rollout: bool = False) -> Policy | None:
-        """The policy of a new sandbox; None for no network. Raises `InvalidRequest` for one that cannot be had."""
+    def policy(
+        self,
+        given: object,
+        template: str,
+        lease: Lease | None,
+        *,
+        of: Recorded | None = None,
+        sealed: bool = False,
+    ) -> Policy | None:
+        """The policy of a new sandbox; None for no network. Raises `InvalidRequest` for one that cannot be had.
+
+        What it hears can be recorded as `of` somebody, or, `sealed`, is answered from that recording.
+        """
         default = self._templates.network(template)
         if given is None and default.egress is None:
             return None
@@ -91,10 +102,12 @@ class Egress:
             )
         if policy.mode == "none":
             return None
-        if policy.record and not rollout:
-            raise _not_recorded()
         self._check_possible()
-        return policy
+        if not policy.record:
+            return policy
+        if of is None:
+            raise NotSupported("egress: only rollouts and sandboxes are recorded", hint="leave record out")
+        return replace(policy, recording=self.recordings.name(of), sealed=sealed)
 
     def read(self, given: object, lease: Lease | None) -> Policy:
         """A policy with its presets looked up, that whoever asks may use. Raises `TierLimit` for who may use none."""
@@ -118,12 +131,6 @@ class Egress:
         if self._authority is None:
             self._authority = Authority()
         return self._authority
-
-    def recorded(self, policy: Policy | None, of: Recorded, *, sealed: bool) -> Policy | None:
-        """A rollout's policy with the recording that it writes, or, `sealed`, is answered from."""
-        if policy is None or not policy.record:
-            return policy
-        return replace(policy, recording=self.recordings.name(of), sealed=sealed)
 
     def _check_listable(self, network: Network | None, text: str) -> None:
         if network is None or not reaches_special(network):
@@ -178,13 +185,18 @@ class Egress:
             await self._outlets.equip(box, policy)  # type: ignore[arg-type]  # has a home
             box.outlet = await self._outlets.open(box.id, home, policy)  # type: ignore[attr-defined]  # has a home
             return policy
-        policy = self.read(given, lease)
-        if policy.record:
-            raise _not_recorded()
+        policy = self._continued(outlet.policy, self.read(given, lease))
         if self._outlets is not None:
             await self._outlets.equip(box, policy)  # type: ignore[arg-type]  # has an outlet
         await outlet.change(policy)
         return policy
+
+    def _continued(self, before: Policy, policy: Policy) -> Policy:
+        """The next policy of a sandbox: one that is recorded stays so, and no other begins to be."""
+        if policy.record and not before.recording:
+            raise NotSupported("egress: a sandbox is recorded from its beginning or not", hint="make it with record")
+        record = bool(before.recording) and policy.mode != "none"
+        return replace(policy, record=record, recording=before.recording, sealed=before.sealed)
 
     def _on_rows(self, box_id: int, rows: Sequence[Mapping[str, Any]], over: bool) -> None:
         subject = self._subjects.get(box_id)
@@ -200,10 +212,6 @@ def _check_tier(tier: Tier) -> None:
             f"tier {tier.name} gives no sandbox a network; pro and the tiers above it do",
             hint="leave egress out, or ask the operator of this server for another tier",
         )
-
-
-def _not_recorded() -> NotSupported:
-    return NotSupported("egress: only rollouts are recorded", hint="leave record out, or use rollout_once")
 
 
 def outlet_of(box: Box) -> Outlet | None:

@@ -33,6 +33,7 @@ from hotbed.node.meter import Meter
 from hotbed.node.nursery import Nursery
 from hotbed.node.policy import Policy
 from hotbed.node.pools import Pools
+from hotbed.node.recordings import Recorded
 from hotbed.node.scheduler import Turn
 from hotbed.node.sessions import Session, Sessions
 from hotbed.node.snapshots import Snapshots, SnapshotSettings
@@ -180,20 +181,24 @@ class Node:
         self.stats.queue_ms.add((time.perf_counter() - begun) * 1e3)
         return turn
 
-    async def create_sandbox(self, request: CreateSandbox, lease: Lease | None) -> SandboxCreated:
-        """Fork a sandbox and keep it."""
+    async def create_sandbox(
+        self, request: CreateSandbox, lease: Lease | None, *, again: Recorded | None = None
+    ) -> SandboxCreated:
+        """Fork a sandbox and keep it; `again` is the one that this repeats."""
         begun = time.perf_counter()
         self.check_open()
         plans.check_isolation(self.isolation, request.min_isolation)
         request = seeding.completed(request)
         seed = plans.seed_of(request)
-        egress = self.egress.policy(request.egress, request.template, lease)
+        name = self.sessions.new_id()
+        recorded = again or Recorded(id=name, tenant=tenant_id(lease), group=request.group or "")
+        egress = self.egress.policy(request.egress, request.template, lease, of=recorded, sealed=again is not None)
         box_plan = plans.box_plan(self.templates.spec(request.template), request, egress)
         template = await self.templates.plain(request.template)
         box_plan, template = self.snapshots.begin_with(request.snapshot, template, box_plan, lease)
         with self.waits.begin(lease) as wait:
             held = await self._fork_ready(template, box_plan, lease, wait)
-        session = self.keep(held, template, request, seed, limits=box_plan.limits)
+        session = self.keep(held, template, request, seed, limits=box_plan.limits, id=name)
         made = session.created((time.perf_counter() - begun) * 1e3)
         self.note(records.of_create(request, made, digest=template.digest, at=time.time()), lease)
         return made
@@ -213,7 +218,6 @@ class Node:
         if held.is_ending:  # its lease ended in the instant in which it was ready, and nobody would hear of its end
             raise SandboxGone("the sandbox ended while it was being made", hint="the client is gone")
         session = Session(
-            id=self.sessions.new_id(),
             held=held,
             template=template,
             seed=seed,
@@ -223,7 +227,7 @@ class Node:
             label=request.label or "",
             labels=request.labels,
             group=request.group or "",
-            **about,
+            **{"id": self.sessions.new_id(), **about},
         )
         self.sessions.add(session)
         self.egress.name(held.box, sandbox_id=session.id)

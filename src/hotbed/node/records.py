@@ -76,6 +76,19 @@ def of_put(
     )
 
 
+def of_policy(sandbox_id: str, template: str, digest: str, *, policy_id: str, egress: Any, at: float) -> Entry:
+    """Another policy of a living sandbox: what runs there later is run again under it."""
+    return Entry(
+        id=policy_id,
+        kind="policy",
+        at=at,
+        template=template,
+        template_digest=digest,
+        request=_encode({"egress": egress}),
+        sandbox_id=sandbox_id,
+    )
+
+
 def row_of(found: dict[str, Any]) -> RolloutRow:
     """A database row as the wire tells it."""
     names = {item.name for item in dataclasses.fields(RolloutRow)} - {"at"}

@@ -2,9 +2,9 @@
 
 A rollout is run again in a fresh fork of the same template with the seed and level it had. An exec in a sandbox that
 was kept is run again with everything that happened in that sandbox before it: its birth, the files put into it, the
-execs; and if the sandbox was forked from another, with what had happened in that one. A grade is graded again, its
-judge drawing the same numbers. A template that is no longer what it was is refused, since a difference would then say
-nothing about the program.
+execs, the changes of its egress policy; and if the sandbox was forked from another, with what had happened in that one.
+A grade is graded again, its judge drawing the same numbers. A template that is no longer what it was is refused, since
+a difference would then say nothing about the program.
 """
 
 from __future__ import annotations
@@ -159,6 +159,9 @@ async def _replay_sandbox(node: Node, events: list[Recorded], template: Template
             if event.row["kind"] == "put":
                 await _put_again(node, sandbox_id, event)
                 continue
+            if event.row["kind"] == "policy":
+                await _policy_again(node, sandbox_id, event)
+                continue
             execs += 1
             answer = await run_exec(node, sandbox_id, _exec_again(event))
             found = compare(event.answer, answer)
@@ -179,11 +182,18 @@ async def _sandbox_again(node: Node, parent_id: str, birth: Recorded, lease: Lea
         made = (await live.fork(node, node.sessions.get(parent_id), request)).children[0]
     else:
         create = msgspec.json.decode(birth.request, type=CreateSandbox)
-        made = await node.create_sandbox(replace(create, seed=seed, determinism=level), lease)
+        first = Heard(id=birth.row["sandbox_id"], tenant=birth.row["tenant"], group=create.group or "")
+        made = await node.create_sandbox(replace(create, seed=seed, determinism=level), lease, again=first)
     try:
         yield made.id
     finally:
         await node.sessions.get(made.id).held.end("deleted")
+
+
+async def _policy_again(node: Node, sandbox_id: str, event: Recorded) -> None:
+    session, given = node.sessions.get(sandbox_id), msgspec.json.decode(event.request)["egress"]
+    held, name = session.held, session.template.spec.name
+    await node.egress.change(held.box, given, name, held.lease, sandbox_id=sandbox_id)
 
 
 async def _put_again(node: Node, sandbox_id: str, event: Recorded) -> None:

@@ -59,6 +59,5 @@ async def run_rollout(
 def _policy(
     node: Node, request: RolloutRequest, lease: Lease | None, name: str, again: Recorded | None
 ) -> Policy | None:
-    egress = node.egress.policy(request.egress, request.template, lease, rollout=True)
     recorded = again or Recorded(id=name, tenant=tenant_id(lease), group=records.group_of(request))
-    return node.egress.recorded(egress, recorded, sealed=again is not None)
+    return node.egress.policy(request.egress, request.template, lease, of=recorded, sealed=again is not None)

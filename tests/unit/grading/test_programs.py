@@ -8,6 +8,7 @@ import pytest
 
 from hotbed.errors import InvalidSpec
 from hotbed.grading import CheckerReward, CommandReward, OutputCompare, StdioReward
+from hotbed.grading.programs import made
 
 ONE = [{"stdin": "1", "stdout": "2"}]
 
@@ -47,3 +48,9 @@ def test_short_forms_become_values() -> None:
     assert spec.compare == OutputCompare(float_abs=0.1) and spec.weights == (2.0,)
     assert spec.stdio_cases[0].args == ("-x",)
     assert CommandReward(command="x", expected=["a"], report="r").expected == ("a",)  # type: ignore[arg-type]  # what is tested
+
+
+def test_a_network_for_a_grade_is_refused_with_the_way_to_have_what_it_would_bring() -> None:
+    """Packages come with the template; a verdict that hangs on a server could not be given again."""
+    with pytest.raises(InvalidSpec, match=r"command.egress.*bake what its tests need"):
+        made(CommandReward, {"command": "x", "egress": {"mode": "open"}}, "command")

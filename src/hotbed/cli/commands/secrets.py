@@ -67,7 +67,9 @@ def check(secrets: Secrets, path: Path, output: Output) -> int:
         for line in found:
             output.line(line)
         output.talk(
-            f"{path}: {len(found)} mistakes" if found else f"{path}: {len(secrets.all())} secrets, as they should be"
+            f"{path}: {len(found)} mistake{'s' * (len(found) > 1)}"
+            if found
+            else f"{path}: {len(secrets.all())} secrets, as they should be"
         )
     return 1 if found else 0
 

@@ -24,7 +24,7 @@ from hotbed.node.ledger.store import Store
 
 PAGE = 50
 FILTERS = ("kind", "status", "template", "label", "group_id", "sandbox_id")
-KINDS = ("rollout", "exec", "grade", "create", "put")
+KINDS = ("rollout", "exec", "grade", "create", "put", "policy")
 STATUSES = (  # of execs, then of grades
     *("ok", "exit", "timeout", "oom", "signal", "disk", "pids", "output"),
     *("failed", "candidate_error", "output_limit", "spec_error", "infra_error"),

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-EntryKind = Literal["rollout", "create", "exec", "process", "put", "grade", "step", "egress"]
+EntryKind = Literal["rollout", "create", "exec", "process", "put", "policy", "grade", "step", "egress"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import secrets
+import time
 from datetime import datetime, timezone
 from typing import Any
 
 from hotbed.egress.policy import NONE
 from hotbed.errors import InvalidRequest
-from hotbed.node import replays
+from hotbed.node import records, replays
 from hotbed.node.egress import outlet_of
 from hotbed.node.node import Node
 from hotbed.node.sessions import Session
@@ -25,10 +27,12 @@ async def get(node: Node, call: Call) -> EgressState:
 
 
 async def change(node: Node, call: Call) -> EgressState:
-    """Hold it to another."""
+    """Hold it to another, and note that for whoever runs again what it does from now on."""
     session = node.sessions.get(call.segment("id"))
-    held = session.held
-    await node.egress.change(held.box, call.body.egress, session.template.spec.name, held.lease, sandbox_id=session.id)
+    held, template, given = session.held, session.template, call.body.egress
+    await node.egress.change(held.box, given, template.spec.name, held.lease, sandbox_id=session.id)
+    about = {"policy_id": f"policy_{secrets.token_hex(8)}", "egress": given, "at": time.time()}
+    node.note(records.of_policy(session.id, template.spec.name, template.digest, **about), held.lease)
     return _state(session)
 
 
