@@ -1,6 +1,7 @@
-"""One seed for each episode, from the pool's.
+"""One seed for each episode, from the pool's or from a reset's.
 
 An environment gets an int of 31 bits, which every generator in use takes: `random`, numpy's legacy and new ones, torch.
+A number that a reset names is handed on as it is where that fits into 63 bits; of a longer one it gets a digest.
 """
 
 from __future__ import annotations
@@ -10,26 +11,19 @@ import secrets
 from collections.abc import Sequence
 
 from hotbed.errors import InvalidSeed
+from hotbed.wire.checks import seed_text
 
-PoolSeed = int | str | bytes | None
+Seed = int | str | bytes
+PoolSeed = Seed | None
 
 _LIMIT = 1 << 31
+_HANDED_ON = 1 << 63
+_END = 1 << 256
 
 
 def pool_seed(seed: PoolSeed) -> bytes:
     """A pool's 32 bytes. Without a seed, fresh ones."""
-    if seed is None:
-        return secrets.token_bytes(32)
-    if isinstance(seed, int) and not isinstance(seed, bool) and 0 <= seed < 1 << 256:
-        return seed.to_bytes(32, "big")
-    if isinstance(seed, (bytes, bytearray)) and len(seed) == 32:
-        return bytes(seed)
-    if isinstance(seed, str) and len(seed) == 64:
-        try:
-            return bytes.fromhex(seed)
-        except ValueError:
-            pass
-    raise InvalidSeed(f"seed {str(seed)[:80]!r} is not usable", hint=str(InvalidSeed.__doc__))
+    return secrets.token_bytes(32) if seed is None else bytes.fromhex(seed_text(seed))
 
 
 def episode_seed(seed: bytes, worker: int, episode: int) -> int:
@@ -38,17 +32,22 @@ def episode_seed(seed: bytes, worker: int, episode: int) -> int:
     return int.from_bytes(digest[:8], "big") % _LIMIT
 
 
-def given_seeds(seed: int | Sequence[int | None], n: int) -> list[int | None]:
-    """The seeds of a reset that names some: an int counts up over the workers, as gymnasium does it."""
-    if isinstance(seed, int) and not isinstance(seed, bool):
-        seeds: list[int | None] = [seed + index for index in range(n)]
-    elif isinstance(seed, (list, tuple)):
-        seeds = list(seed)
-    else:
-        raise InvalidSeed(f"a reset's seed is an int or a list of {n} ints, not {type(seed).__name__}")
-    if len(seeds) != n:
-        raise InvalidSeed(f"{len(seeds)} seeds for {n} workers")
-    for one in seeds:
-        if one is not None and (type(one) is not int or not 0 <= one < 1 << 63):
-            raise InvalidSeed(f"the seed of an episode is an int in [0, 2**63), not {one!r}")
-    return seeds
+def given_seeds(seed: Seed | Sequence[Seed | None], n: int) -> list[int | None]:
+    """The seeds of a reset that names some: a single one counts up over the workers, as gymnasium does it."""
+    if not isinstance(seed, (list, tuple)):
+        first = _number(seed)
+        return [_handed((first + index) % _END) for index in range(n)]
+    if len(seed) != n:
+        raise InvalidSeed(f"{len(seed)} seeds for {n} workers", hint="one for each, or a single one for all")
+    return [None if one is None else _handed(_number(one)) for one in seed]
+
+
+def _number(seed: object) -> int:
+    return int(seed_text(seed), 16)  # type: ignore[arg-type]  # it refuses what is no seed
+
+
+def _handed(number: int) -> int:
+    if number < _HANDED_ON:
+        return number
+    digest = hashlib.sha256(b"hotbed reset\0" + number.to_bytes(32, "big")).digest()
+    return int.from_bytes(digest[:8], "big") % _LIMIT

@@ -29,7 +29,7 @@ from hotbed.pools.lanes import Lanes
 from hotbed.pools.relayed import RelayedLanes
 from hotbed.pools.replies import Failure, Stepped
 from hotbed.pools.seats import Logged, Phase, Seat, digest_of
-from hotbed.pools.seeds import episode_seed, given_seeds
+from hotbed.pools.seeds import Seed, episode_seed, given_seeds
 from hotbed.pools.stopwatch import Stopwatch
 
 CLOSE_TIMEOUT_S = 5.0
@@ -81,10 +81,13 @@ class VectorPool:
         """The last entry of `details` of each worker, a reset's included."""
         return list(self._details)
 
-    def reset(self, seed: int | Sequence[int | None] | None = None, mask: Iterable[Any] | None = None) -> list[Any]:
+    def reset(
+        self, seed: Seed | Sequence[Seed | None] | None = None, mask: Iterable[Any] | None = None
+    ) -> list[Any]:
         """Begin an episode in each worker, or those of the mask; their tasks in order (None outside the mask).
 
-        An int seeds worker i with seed + i. A worker that failed gives a `FailedTask`, which is false.
+        One seed (an int, 64 hex characters or 32 bytes) is worker 0's, and worker i has seed + i; a list has one for
+        each. A worker that failed gives a `FailedTask`, which is false.
         """
         with self._lock:
             self._check_open()
