@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from hotbed import BoltzUnavailable, Client, RLPool, connect
-from tests.e2e.node_process import NodeProcess
+from hotbed import BoltzUnavailable, Client, InvalidRequest, RLPool, connect
+from tests.e2e.node_process import NodeProcess, node_process
 from tests.e2e.pooling import ACTOR, LIMITS, Pooling, client, free_port, pooling, wait_until
 from tests.e2e.published_pool import CANDIDATE, ENV_DIR, RUN_POOL, write_files
 from tests.unit.pools.test_requirements import wheel
@@ -254,3 +254,34 @@ def test_boltz_needs_slots(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     write_files(tmp_path, {"env/env.py": ACTOR})
     with connect() as client, pytest.raises(BoltzUnavailable, match="--boltz-slots"):
         RLPool(tmp_path / "env", 1, "boltz", client=client)
+
+
+def test_recorded_episodes_are_in_the_ledger_and_play_again(client: Client, pooling: Pooling) -> None:
+    """By the pool's id; one that draws from the kernel is named as what differs, where it does."""
+    pool = pooling(2, record=True, seed=7)
+    pool.reset(seed="ab" * 32)
+    pool.step(["x = 1", "os._exit(3)"])
+    pool.reset()
+    pool.step([b"\0", "count = int.from_bytes(os.urandom(4), 'big')"])
+    name = pool.id
+    pool.close()
+    rows = client.rollouts(group_id=name).rollouts
+    detail = client.rollout(rows[-1].id)
+    report = client.replay_group(name)
+
+    assert [(row.kind, row.status) for row in rows[::-1]] == [
+        ("episode", "exit"),
+        ("episode", "unfinished"),
+        ("episode", "unfinished"),
+        ("episode", "unfinished"),
+    ]
+    assert detail.request["actions"] == ["os._exit(3)"] and '"pid":' in detail.stdout
+    assert [item.differences[0].what for item in report.reports if not item.identical] == ["stdout"]
+
+
+def test_a_node_without_a_ledger_records_nothing(tmp_path: Path) -> None:
+    """It says so before anything has run."""
+    write_files(tmp_path, {"env/env.py": ACTOR})
+    with node_process(tmp_path, ledger=False) as node, connect(unix_socket=str(node.socket)) as client:
+        with pytest.raises(InvalidRequest, match="keeps no ledger"):
+            RLPool(tmp_path / "env", client=client, record=True)

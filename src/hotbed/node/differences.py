@@ -108,7 +108,7 @@ def _token(data: bytes, offset: int) -> bytes:
     start = max(0, offset - 64)
     for match in _TOKEN.finditer(data, start, offset + 64):
         if match.start() <= offset <= match.end():
-            return match.group()
+            return match.group().strip(b":")  # which JSON has after each name
     return b""
 
 

@@ -3,8 +3,8 @@
 A rollout is run again in a fresh fork of the same template with the seed and level it had. An exec in a sandbox that
 was kept is run again with everything that happened in that sandbox before it: its birth, the files put into it, the
 execs, the changes of its egress policy; and if the sandbox was forked from another, with what had happened in that one.
-A grade is graded again, its judge drawing the same numbers. A template that is no longer what it was is refused, since
-a difference would then say nothing about the program.
+A grade is graded again, its judge drawing the same numbers; an episode of a pool is played again, with its seed and its
+actions. A template that is no longer what it was is refused, since a difference would say nothing about the program.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from hotbed.node.leases import Lease, tenant_id
 from hotbed.node.ledger.ledger import Ledger
 from hotbed.node.ledger.store import Store
 from hotbed.node.node import Node
+from hotbed.node.played import play_again
 from hotbed.node.recordings import Recorded as Heard
 from hotbed.node.rollouts import run_rollout
-from hotbed.runtime.base import Template
 from hotbed.wire.execs import ExecRequest, ExecResponse, RolloutRequest
 from hotbed.wire.ledger import Difference, GroupReplay, ReplayReport
 from hotbed.wire.live import ForkSandbox
@@ -52,13 +52,15 @@ async def replay(node: Node, rollout_id: str, lease: Lease | None) -> ReplayRepo
     ledger = ledger_of(node)
     events = await asyncio.to_thread(ledger.read, lambda store: load(store, rollout_id))
     target = events[-1]
-    template = await same_template(node, target.row)
+    if target.row["kind"] == "episode":
+        return await _episode_again(node, target, lease)
+    await check_template(node, target.row)
     if target.row["kind"] == "grade":
-        return await _grade_again(node, target, template, lease)
+        return await _grade_again(node, target, lease)
     if target.row["kind"] == "rollout":
         answer = await _run_again(node, target, lease)
-        return _report(target, template, answer, tuple(compare(target.answer, answer)), replayed=1)
-    return await _replay_sandbox(node, events, template, lease)
+        return _report(target, answer, tuple(compare(target.answer, answer)), replayed=1)
+    return await _replay_sandbox(node, events, lease)
 
 
 async def replay_group(node: Node, group_id: str, lease: Lease | None) -> GroupReplay:
@@ -88,10 +90,10 @@ def ledger_of(node: Node) -> Ledger:
 def load(store: Store, rollout_id: str) -> list[Recorded]:
     """What has to be run again, oldest first; the last is what was asked for."""
     row = store.get(rollout_id)
-    if row["kind"] in ("rollout", "grade"):
+    if row["kind"] in ("rollout", "grade", "episode"):
         return [_recorded(row, store)]
     if row["kind"] != "exec":
-        raise InvalidRequest(f"{row['id']} is a {row['kind']}: only rollouts, execs and grades are run again")
+        raise InvalidRequest(f"{row['id']} is a {row['kind']}: only rollouts, execs, grades and episodes are run again")
     history = life(store, row["sandbox_id"], row["seq"])
     talked_to = next((item["id"] for item in history if item["kind"] == "process"), None)
     if talked_to is not None:
@@ -120,8 +122,8 @@ def _recorded(row: dict[str, Any], store: Store) -> Recorded:
     return Recorded(row=row, request=store.blob(row["request_hash"]), answer=records.answer_of(row, store))
 
 
-async def same_template(node: Node, row: dict[str, Any]) -> Template:
-    """The template a rollout ran on. Raises when it is another by now."""
+async def check_template(node: Node, row: dict[str, Any]) -> None:
+    """Raise when the template that a rollout ran on is another by now."""
     grades = row["kind"] == "grade"
     template = await (node.templates.warm if grades else node.templates.plain)(row["template"])
     if template.digest != row["template_digest"]:
@@ -129,7 +131,6 @@ async def same_template(node: Node, row: dict[str, Any]) -> Template:
             f"template {row['template']} is {template.digest[:12]} now and was {row['template_digest'][:12]} then",
             hint="a replay needs the very template: the interpreter, packages or image have changed since",
         )
-    return template
 
 
 async def _run_again(node: Node, event: Recorded, lease: Lease | None) -> ExecResponse:
@@ -139,15 +140,22 @@ async def _run_again(node: Node, event: Recorded, lease: Lease | None) -> ExecRe
     return await run_rollout(node, replace(request, stream=False, **pinned), lease, again=first)
 
 
-async def _grade_again(node: Node, event: Recorded, template: Template, lease: Lease | None) -> ReplayReport:
+async def _grade_again(node: Node, event: Recorded, lease: Lease | None) -> ReplayReport:
     line = await regrades.grade_again(node.graders, event.row, event.request, lease)
     differences = tuple(regrades.verdict_differences(event.row, line.result))
     pinned = tuple(line.result["pinned"])
     answer = replace(event.answer, id=line.id, seed_ack=line.result["seed_ack"], pinned=pinned)
-    return _report(event, template, answer, differences, replayed=1)
+    return _report(event, answer, differences, replayed=1)
 
 
-async def _replay_sandbox(node: Node, events: list[Recorded], template: Template, lease: Lease | None) -> ReplayReport:
+async def _episode_again(node: Node, event: Recorded, lease: Lease | None) -> ReplayReport:
+    entry, differences = await play_again(node.pools, event.row, event.request, event.answer.stdout_bytes, lease)
+    node.note(entry, lease)
+    answer = replace(event.answer, id=entry.id, seed_ack="off", pinned=())
+    return _report(event, answer, tuple(differences), replayed=1)
+
+
+async def _replay_sandbox(node: Node, events: list[Recorded], lease: Lease | None) -> ReplayReport:
     differences: list[Difference] = []
     execs, answer = 0, events[-1].answer
     async with AsyncExitStack() as sandboxes:
@@ -166,7 +174,7 @@ async def _replay_sandbox(node: Node, events: list[Recorded], template: Template
             answer = await run_exec(node, sandbox_id, _exec_again(event))
             found = compare(event.answer, answer)
             differences += (replace(item, what=f"{item.what} of exec {execs} ({event.row['id']})") for item in found)
-    return _report(events[-1], template, answer, tuple(differences), replayed=execs)
+    return _report(events[-1], answer, tuple(differences), replayed=execs)
 
 
 def _exec_again(event: Recorded) -> ExecRequest:
@@ -225,14 +233,14 @@ def _memory_file(data: bytes) -> int:
 
 
 def _report(
-    event: Recorded, template: Template, answer: ExecResponse, differences: tuple[Difference, ...], *, replayed: int
+    event: Recorded, answer: ExecResponse, differences: tuple[Difference, ...], *, replayed: int
 ) -> ReplayReport:
     return ReplayReport(
         id=event.row["id"],
         identical=not differences,
         replay_id=answer.id,
-        template=template.spec.name,
-        template_digest=template.digest,
+        template=event.row["template"],
+        template_digest=event.row["template_digest"],
         seed=event.row["seed"],
         determinism=event.row["determinism"],
         seed_ack=answer.seed_ack,

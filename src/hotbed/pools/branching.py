@@ -233,6 +233,10 @@ class BranchingPool(VectorPool):
         self._engine.adopt(replaced)
         if seeds is not None:
             self._reseed({index: seed for index, seed in seeds.items() if index in replaced})
+        if self._recorder is not None:
+            for index in chosen:
+                self._recorder.began(self._seats[index], branched=True)
+            self._recorder.flush()
         for index in chosen:
             self._details[index] = self._told(self._seats[index])
         self._complain(seat for seat in (self._seats[index] for index in chosen) if seat.phase is Phase.FAILED)

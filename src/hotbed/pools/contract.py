@@ -39,6 +39,7 @@ class PoolOptions:
     mode: Mode = "default"
     autoreset: Autoreset = "disabled"
     recover: Recover = "none"
+    record: bool = False
     step_timeout_s: float = 60.0
     reset_timeout_s: float = 60.0
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from hotbed.pools.stopwatch import Span
+from hotbed.wire.pools import Episode
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,6 +62,10 @@ class Control(Protocol):
 
     def waited(self, spans: Sequence[Span]) -> None:
         """How long the client was held up lately (see `stopwatch`). Returns at once; may be lost."""
+        ...
+
+    def record(self, episodes: Sequence[Episode]) -> None:
+        """Keep episodes that are over. Raises when they could not be."""
         ...
 
     def close(self) -> None:

@@ -26,6 +26,7 @@ from hotbed.pools.control import Control, Output
 from hotbed.pools.engine import Engine
 from hotbed.pools.entries import Batch, Entry
 from hotbed.pools.lanes import Lanes
+from hotbed.pools.recording import Recorder
 from hotbed.pools.relayed import RelayedLanes
 from hotbed.pools.replies import Failure, Stepped
 from hotbed.pools.seats import Logged, Phase, Seat, digest_of
@@ -58,6 +59,7 @@ class VectorPool:
         self._details: list[dict[str, Any]] = [seat.detail("new") for seat in self._seats]
         self._lock = threading.RLock()
         self._held_up = Stopwatch(control.waited)
+        self._recorder = Recorder(control.record) if options.record else None
         self._pid = os.getpid()
         self._closed = False
 
@@ -81,9 +83,7 @@ class VectorPool:
         """The last entry of `details` of each worker, a reset's included."""
         return list(self._details)
 
-    def reset(
-        self, seed: Seed | Sequence[Seed | None] | None = None, mask: Iterable[Any] | None = None
-    ) -> list[Any]:
+    def reset(self, seed: Seed | Sequence[Seed | None] | None = None, mask: Iterable[Any] | None = None) -> list[Any]:
         """Begin an episode in each worker, or those of the mask; their tasks in order (None outside the mask).
 
         One seed (an int, 64 hex characters or 32 bytes) is worker 0's, and worker i has seed + i; a list has one for
@@ -96,6 +96,7 @@ class VectorPool:
             given = given_seeds(seed, self.n) if seed is not None else [None] * self.n
             self._begin(chosen, given)
             tasks: list[Any] = [None] * self.n
+            self._keep()
             for index in chosen:
                 tasks[index], _, _, self._details[index] = entries.began(self._seats[index])
             return tasks
@@ -160,6 +161,8 @@ class VectorPool:
             self._closed = True
             if self._pid == os.getpid():
                 self._held_up.flush()
+                if self._recorder is not None:
+                    self._recorder.close()
                 self._engine.close(timeout_s=min(CLOSE_TIMEOUT_S, self._options.step_timeout_s))
                 self._control.close()
 
@@ -191,8 +194,13 @@ class VectorPool:
         for index in chosen:
             seed = given[index]
             seeds[index] = episode_seed(self._seed, index, self._seats[index].episode + 1) if seed is None else seed
-        with self._held_up:
-            self._engine.begin(seeds)
+        try:
+            with self._held_up:
+                self._engine.begin(seeds)
+        finally:
+            if self._recorder is not None:
+                for index in chosen:
+                    self._recorder.began(self._seats[index])
         if self._options.recover == "replay":
             for index in chosen:
                 seat = self._seats[index]
@@ -238,7 +246,13 @@ class VectorPool:
         for index, entry in found.items():
             self._sent.pop(index, None)
             self._details[index] = entry[3]
+        self._keep()
         return found
+
+    def _keep(self) -> None:
+        """Have what is over kept, before anybody is told that it is."""
+        if self._recorder is not None:
+            self._recorder.flush()
 
     def _at_hand(self, chosen: Sequence[int]) -> dict[int, Entry]:
         """Entries of seats that were sent nothing: those to reset begin anew, the others stand at their failure."""
@@ -262,6 +276,8 @@ class VectorPool:
         return found
 
     def _settled(self, seat: Seat, answer: Stepped | Failure) -> Entry:
+        if self._recorder is not None:
+            self._recorder.stepped(seat, self._sent[seat.index], answer)
         if isinstance(answer, Failure):
             return entries.failed(seat)
         seat.steps += 1

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import TypeVar, cast
 
@@ -14,9 +14,12 @@ from hotbed.wire.pools import (
     CreatePool,
     EndWorkers,
     EnvDir,
+    Episode,
+    EpisodesRecorded,
     PoolCreated,
     PoolList,
     PoolRow,
+    RecordEpisodes,
     Trouble,
     WorkerOutput,
     WorkersEnded,
@@ -83,6 +86,18 @@ def end_workers(pool_id: str, troubles: Mapping[int, str]) -> Call[WorkersEnded]
         target=route.url(id=pool_id),
         read=partial(_read, WorkersEnded),
         body=json_body(to_wire(EndWorkers(workers=workers))),
+        timeout_s=ANSWER_TIMEOUT_S,
+    )
+
+
+def record_episodes(pool_id: str, episodes: Sequence[Episode]) -> Call[EpisodesRecorded]:
+    """Have episodes kept."""
+    route = routes.RECORD_EPISODES
+    return Call(
+        method=route.method,
+        target=route.url(id=pool_id),
+        read=partial(_read, EpisodesRecorded),
+        body=json_body(to_wire(RecordEpisodes(episodes=tuple(episodes)))),
         timeout_s=ANSWER_TIMEOUT_S,
     )
 

@@ -15,7 +15,7 @@ from hotbed.pools.stopwatch import Span
 from hotbed.sdk import pool_calls, snapshot_calls
 from hotbed.sdk.addresses import Address, dial
 from hotbed.sdk.transport import Link
-from hotbed.wire.pools import PoolCreated
+from hotbed.wire.pools import Episode, PoolCreated
 from hotbed.wire.snapshots import WorkersRestored
 
 LANES_TIMEOUT_S = 60.0
@@ -102,6 +102,10 @@ class NodeControl:
             pass  # the next question will say so
         except OSError:
             self._drop()
+
+    def record(self, episodes: Sequence[Episode]) -> None:
+        """Have the node keep them in its ledger."""
+        self._link.send(pool_calls.record_episodes(self.pool.id, episodes))
 
     def end(self, troubles: Mapping[int, str]) -> Mapping[int, WorkerEnd]:
         """End these workers; how each ended."""

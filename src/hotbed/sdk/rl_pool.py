@@ -34,6 +34,7 @@ class RLPool(BranchingPool):
     mode="boltz" the environment is loaded once and each episode is a fork of it, on the node's Boltz slots, of which
     the pool takes `slots` (all that are free). A node without slots refuses; there is no fallback. With `preload` the
     environment is loaded once in default mode too, so what it builds while loading is shared by all workers and copies.
+    With `record` each episode is in the node's ledger once it is over, with its seed, its actions and what they showed.
     """
 
     def __init__(
@@ -52,6 +53,7 @@ class RLPool(BranchingPool):
         recover: Recover = "none",
         slots: int | None = None,
         preload: bool = False,
+        record: bool = False,
         label: str | None = None,
         client: AnyClient | None = None,
     ) -> None:
@@ -60,6 +62,7 @@ class RLPool(BranchingPool):
             mode=mode,
             autoreset=autoreset,
             recover=recover,
+            record=record,
             step_timeout_s=step_timeout,
             reset_timeout_s=reset_timeout,
         )
@@ -74,6 +77,7 @@ class RLPool(BranchingPool):
             seed=base.hex(),
             slots=slots,
             preload=preload,
+            record=record,
             label=label,
             egress=egress_object(egress),
         )

@@ -95,6 +95,7 @@ HANDLERS: tuple[tuple[Route, Handler], ...] = (
     (routes.GET_POOL, pools.get),
     (routes.DELETE_POOL, pools.delete),
     (routes.END_WORKERS, pools.end_workers),
+    (routes.RECORD_EPISODES, pools.record),
     (routes.EXCHANGE, pools.exchange),
     (routes.WORKER_OUTPUT, pools.output),
     (routes.TAKE_SNAPSHOT, snapshots.take),

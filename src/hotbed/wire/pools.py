@@ -14,6 +14,7 @@ PoolMode = Literal["default", "boltz"]
 Trouble = Literal["closed", "timeout", "protocol", "error", "oom", "pids", "disk"]
 
 WORKER_LIMIT = 4096
+EPISODES_LIMIT = 64  # told of in one request
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 
 
@@ -35,13 +36,15 @@ class EnvDir:
 class CreatePool:
     """Start `n` workers of an environment directory that the node holds.
 
-    `preload`: load env.py once, ahead, in the process that they are forked from, as boltz mode does.
+    `preload`: load env.py once, ahead, in the process that they are forked from, as boltz mode does. `record`: its
+    client will tell of every episode, which a node without a ledger refuses.
     """
 
     env_digest: str
     n: int
     mode: PoolMode = "default"
     preload: bool = False
+    record: bool = False
     template: str = "python"
     limits: Mapping[str, float] | None = None
     seed: str | None = None
@@ -162,3 +165,43 @@ class WorkerOutput:
     index: int
     stdout: str = ""
     stderr: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Episode:
+    """One episode of a worker, as its client saw it.
+
+    `actions` is a JSON array, `shown` a line of JSON for the task and one for what each action showed. The last
+    `unkept` steps were too much to keep. `branched`: it went on from a copy of another episode.
+    """
+
+    worker: int
+    number: int
+    seed: int
+    status: str = "ok"
+    reason: str = ""
+    reward: float = 0.0
+    actions: str = "[]"
+    shown: str = ""
+    unkept: int = 0
+    branched: bool = False
+    took_ms: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordEpisodes:
+    """Episodes of a pool that are over, for the ledger."""
+
+    episodes: tuple[Episode, ...]
+
+    def __post_init__(self) -> None:
+        require(
+            len(self.episodes) <= EPISODES_LIMIT, f"{len(self.episodes)} episodes; at most {EPISODES_LIMIT} at once"
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EpisodesRecorded:
+    """What they are called in the ledger, in their order."""
+
+    ids: tuple[str, ...] = ()

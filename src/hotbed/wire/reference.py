@@ -211,6 +211,10 @@ NOTES: Mapping[str, Note] = {
         gives=BYTES,
         errors=("pool_closed", "protocol_error", "deadline_exceeded"),
     ),
+    "record_episodes": Note(
+        summary="Keep episodes of a pool made with `record` in the ledger, as its client saw them.",
+        errors=("pool_closed", "not_found"),
+    ),
     "worker_output": Note(
         summary="What a worker's env.py has printed so far.", errors=("pool_closed", "sandbox_failed")
     ),

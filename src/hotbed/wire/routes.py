@@ -204,6 +204,13 @@ DELETE_POOL = Route(name="delete_pool", method="DELETE", path="/v1/pools/{id}", 
 END_WORKERS = Route(
     name="end_workers", method="POST", path="/v1/pools/{id}/end", request=pools.EndWorkers, reply=pools.WorkersEnded
 )
+RECORD_EPISODES = Route(
+    name="record_episodes",
+    method="POST",
+    path="/v1/pools/{id}/episodes",
+    request=pools.RecordEpisodes,
+    reply=pools.EpisodesRecorded,
+)
 EXCHANGE = Route(name="exchange", method="POST", path="/v1/pools/{id}/exchange")
 WORKER_OUTPUT = Route(
     name="worker_output", method="GET", path="/v1/pools/{id}/workers/{index}/output", reply=pools.WorkerOutput
@@ -289,6 +296,7 @@ ROUTES: tuple[Route, ...] = (
     GET_POOL,
     DELETE_POOL,
     END_WORKERS,
+    RECORD_EPISODES,
     EXCHANGE,
     WORKER_OUTPUT,
     TAKE_SNAPSHOT,

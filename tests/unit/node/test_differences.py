@@ -28,6 +28,7 @@ def test_the_first_difference_is_the_first(a: bytes, b: bytes) -> None:
     [
         (f"t {time.time()}\n", f"t {time.time() + 60}\n", "clock"),
         (f"{time.time_ns()}\n", f"{time.time_ns() + 10**9}\n", "clock"),
+        (f'{{"t":{time.time()}}}', f'{{"t":{time.time() + 60}}}', "clock"),
         ("at 10:11:12\n", "at 10:11:13\n", "clock"),
         (uuid.uuid4().hex, uuid.uuid4().hex, "rng"),
         ("0.8444218515250481\n", "0.13436424411240122\n", "rng"),
@@ -37,7 +38,7 @@ def test_the_first_difference_is_the_first(a: bytes, b: bytes) -> None:
         ("connection refused\n", "ok\n", "network"),
         ("abc", "abd", "unknown"),
     ],
-    ids=("seconds", "nanoseconds", "time of day", "uuid", "random", "pid", "address", "order", "network", "unknown"),
+    ids="seconds nanoseconds JSON time-of-day uuid random pid address order network unknown".split(),
 )
 def test_the_likely_source_is_named(recorded: str, replayed: str, source: str) -> None:
     """Clock, randomness, pids, addresses, order and the network are what makes runs differ."""

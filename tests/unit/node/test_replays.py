@@ -40,6 +40,12 @@ def test_a_grade_stands_alone(store: Store) -> None:
     assert [event.row["kind"] for event in load(store, "rollout_000006")] == ["grade"]
 
 
+def test_an_episode_stands_alone(store: Store) -> None:
+    """Its pool is made again."""
+    store.add([entry(7, kind="episode")])
+    assert [event.row["kind"] for event in load(store, "rollout_000007")] == ["episode"]
+
+
 def test_an_exec_comes_with_the_life_of_its_sandbox(store: Store) -> None:
     """From birth to the exec itself, and nothing after it."""
     assert [event.row["kind"] for event in load(store, "rollout_000003")] == ["create", "put", "exec"]

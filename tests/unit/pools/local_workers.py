@@ -18,6 +18,7 @@ from typing import Any
 import hotbed.guest
 from hotbed.pools.control import Grant, Output, WorkerEnd
 from hotbed.pools.stopwatch import Span
+from hotbed.wire.pools import Episode
 
 FORKER = """
 import json, os, signal, socket, sys, time
@@ -81,6 +82,7 @@ class LocalWorkers:
         self.ended: list[int] = []
         self.refuse: set[int] = set()
         self.spans: list[Span] = []
+        self.episodes: list[Episode] = []
         if preload:
             self._ask({"op": "preload", "path": str(path)})
 
@@ -99,6 +101,10 @@ class LocalWorkers:
         theirs.close()
         self.opened.append(index)
         return Grant(index=index, sock=ours, isolation="none")
+
+    def record(self, episodes: Sequence[Episode]) -> None:
+        """Keep them."""
+        self.episodes += episodes
 
     def waited(self, spans: Sequence[Span]) -> None:
         """Keep it."""

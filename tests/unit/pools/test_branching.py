@@ -13,6 +13,7 @@ from hotbed.errors import InvalidRequest, NotReset, SandboxGone
 from hotbed.pools.branching import BranchingPool, Restored, Taken, fork_seed
 from hotbed.pools.contract import PoolOptions
 from hotbed.pools.lanes import Lanes
+from hotbed.pools.recording import Recorder
 from tests.unit.pools.conftest import COUNTER
 from tests.unit.pools.local_workers import LocalWorkers
 
@@ -151,3 +152,17 @@ def test_misuse_asks_nobody(made: Made) -> None:
             misuse()
 
     assert workers.asked == []
+
+
+def test_a_recorded_copy_is_an_episode_that_says_so(made: Made) -> None:
+    """What it replaces is over; what it goes on from is not told twice."""
+    pool, workers = made
+    pool._recorder = Recorder(workers.record)
+    pool.reset(seed=5)
+    pool.step([0] * 4)
+    pool.fork(0, [1])
+    pool.step([1] * 4)
+    pool.close()
+
+    ends = [(one.worker, one.branched, one.actions) for one in workers.episodes]
+    assert ends == [(1, False, "[0]"), (0, False, "[0,1]"), (2, False, "[0,1]"), (3, False, "[0,1]"), (1, True, "[1]")]

@@ -7,7 +7,7 @@ from typing import Any
 
 from hotbed.sdk import pool_calls
 from hotbed.sdk.calls import Call
-from hotbed.wire.pools import CreatePool
+from hotbed.wire.pools import CreatePool, Episode
 
 DIGEST = "ab" * 32
 
@@ -38,6 +38,15 @@ def test_troubles_travel_by_worker() -> None:
     call = pool_calls.end_workers("pl_1", {3: "closed", 5: "timeout"})
 
     assert json.loads(call.body) == {"workers": [{"index": 3, "trouble": "closed"}, {"index": 5, "trouble": "timeout"}]}
+
+
+def test_episodes_travel_together() -> None:
+    """As they are."""
+    call = pool_calls.record_episodes("pl_1", [Episode(worker=1, number=0, seed=7, actions="[1]")])
+    [told] = json.loads(call.body)["episodes"]
+
+    assert (call.method, call.target) == ("POST", "/v1/pools/pl_1/episodes")
+    assert (told["worker"], told["seed"], told["actions"]) == (1, 7, "[1]")
 
 
 def test_a_directory_is_sent_once() -> None:

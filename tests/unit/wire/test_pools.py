@@ -8,7 +8,16 @@ import pytest
 
 from hotbed.errors import InvalidRequest
 from hotbed.wire.codec import from_wire, to_wire
-from hotbed.wire.pools import CreatePool, EndWorkers, PoolRow, WorkerRow, WorkerTrouble
+from hotbed.wire.pools import (
+    EPISODES_LIMIT,
+    CreatePool,
+    EndWorkers,
+    Episode,
+    PoolRow,
+    RecordEpisodes,
+    WorkerRow,
+    WorkerTrouble,
+)
 
 DIGEST = "ab" * 32
 
@@ -41,3 +50,13 @@ def test_requests_and_rows_survive_the_wire() -> None:
 
     for value in (request, ends, row):
         assert from_wire(type(value), to_wire(value)) == value
+
+
+def test_a_request_holds_so_many_episodes_and_no_more() -> None:
+    """A client that has more asks again."""
+    one = Episode(worker=0, number=0, seed=1)
+    request = RecordEpisodes(episodes=(one,) * EPISODES_LIMIT)
+
+    assert from_wire(RecordEpisodes, to_wire(request)) == request
+    with pytest.raises(InvalidRequest, match="episodes"):
+        RecordEpisodes(episodes=(one,) * (EPISODES_LIMIT + 1))

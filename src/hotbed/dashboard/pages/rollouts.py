@@ -24,14 +24,14 @@ from hotbed.node.ledger.store import Store
 
 PAGE = 50
 FILTERS = ("kind", "status", "template", "label", "group_id", "sandbox_id")
-KINDS = ("rollout", "exec", "grade", "create", "put", "policy")
+KINDS = ("rollout", "exec", "grade", "create", "put", "policy", "episode")
 STATUSES = (  # of execs, then of grades
     *("ok", "exit", "timeout", "oom", "signal", "disk", "pids", "output"),
     *("failed", "candidate_error", "output_limit", "spec_error", "infra_error"),
 )
 STREAMS = {"request": "json", "stdout": "bin", "stderr": "bin"}
 REQUEST_LIMIT = 1 << 20  # a larger one is not taken apart
-AGAIN = ("rollout", "exec", "grade")
+AGAIN = ("rollout", "exec", "grade", "episode")
 
 
 async def listing(look: Look) -> Page:

@@ -1,4 +1,4 @@
-"""One thing that happened: a rollout, a sandbox made, an exec or a file in it, a grade, a step of an environment."""
+"""One thing that happened: a rollout, a sandbox made, an exec or a file in it, a grade, an environment's episode."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-EntryKind = Literal["rollout", "create", "exec", "process", "put", "policy", "grade", "step", "egress"]
+EntryKind = Literal["rollout", "create", "exec", "process", "put", "policy", "grade", "episode", "egress"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import time
+
 from starlette.responses import Response
 
 from hotbed.errors import NotFound, PoolClosed
-from hotbed.node import relay
+from hotbed.node import episodes, relay
 from hotbed.node.node import Node
 from hotbed.node.pool import Pool
+from hotbed.node.replays import ledger_of
 from hotbed.server.operation import Call, read_body
-from hotbed.wire.pools import EnvDir, PoolCreated, PoolList, PoolRow, WorkerOutput, WorkersEnded
+from hotbed.wire.pools import EnvDir, EpisodesRecorded, PoolCreated, PoolList, PoolRow, WorkerOutput, WorkersEnded
 from hotbed.wire.sandboxes import Deleted
 
 
@@ -27,6 +30,8 @@ async def put_env_dir(node: Node, call: Call) -> EnvDir:
 async def create(node: Node, call: Call) -> PoolCreated:
     """Make one with all its workers."""
     node.check_open()
+    if call.body.record:
+        ledger_of(node)
     return await node.pools.create(call.body, call.lease)
 
 
@@ -53,6 +58,15 @@ async def delete(node: Node, call: Call) -> Deleted:
 async def end_workers(node: Node, call: Call) -> WorkersEnded:
     """End workers that their client gave up, and say how each ended."""
     return WorkersEnded(workers=await pool_of(node, call).end(call.body.workers))
+
+
+async def record(node: Node, call: Call) -> EpisodesRecorded:
+    """Keep episodes that their client tells of."""
+    pool = pool_of(node, call)
+    entries = episodes.entries_of(pool, call.body.episodes, at=time.time())
+    for entry in entries:
+        node.note(entry, pool.lease)
+    return EpisodesRecorded(ids=tuple(entry.id for entry in entries))
 
 
 async def exchange(node: Node, call: Call) -> Response:

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from starlette.types import ASGIApp
 
+from hotbed.node.ledger.ledger import Ledger
 from hotbed.node.node import Node
 from hotbed.pools import archive
 from hotbed.server.app import make_app
@@ -104,5 +105,24 @@ def test_a_directory_that_is_not_what_it_says_is_refused(tmp_path: Path) -> None
         async with served(tmp_path) as (_, app, digest):
             assert (await ask(app, "PUT", f"/v1/env-dirs/{digest}", b"x" * 1024)).json["code"] == "bad_env_dir"
             assert (await ask(app, "PUT", "/v1/env-dirs/short", b"")).json["code"] == "invalid_request"
+
+    asyncio.run(scenario())
+
+
+def test_episodes_are_kept_for_who_asked_for_it(tmp_path: Path) -> None:
+    """By a node that has a ledger; another one refuses the pool, not the episodes when they are over."""
+
+    async def scenario() -> None:
+        async with served(tmp_path) as (node, app, digest):
+            refused = await ask(app, "POST", "/v1/pools", {"env_digest": digest, "n": 1, "record": True})
+            assert (refused.status, "ledger" in refused.json["message"]) == (400, True)
+            node.ledger = Ledger(tmp_path / "ledger")
+            pool = (await ask(app, "POST", "/v1/pools", {"env_digest": digest, "n": 1, "record": True})).json["id"]
+            told = {"worker": 0, "number": 0, "seed": 7, "actions": "[1]", "shown": "{}"}
+            path = f"/v1/pools/{pool}/episodes"
+            kept = await ask(app, "POST", path, {"episodes": [told]})
+            assert (await ask(app, "POST", path, {"episodes": [{**told, "actions": "x"}]})).status == 400
+            rows = (await ask(app, "GET", f"/v1/rollouts?group_id={pool}")).json["rollouts"]
+            assert [row["id"] for row in rows] == kept.json["ids"]
 
     asyncio.run(scenario())
