@@ -153,6 +153,38 @@ def test_the_overview_draws_its_plots_and_says_them(site: Site, window: Browser)
     assert window.all("details table caption")
 
 
+ALONE = """
+const real = fetch;
+window.fetch = async (...asked) => {
+  const columns = await (await real(...asked)).json();
+  let value = 0;
+  for (const name in columns) columns[name] = name === "t" ? [1e9, 1e9 + 10, 1e9 + 20] : [null, ++value, null];
+  return new Response(JSON.stringify(columns));
+};
+"""
+DRAWN = """
+const accent = getComputedStyle(document.documentElement).getPropertyValue("--accent").trim();
+const [r, g, b] = [1, 3, 5].map((at) => parseInt(accent.slice(at, at + 2), 16));
+const canvases = [...document.querySelectorAll(".plot canvas")];
+return canvases.length === 6 && canvases.every((canvas) => {
+  const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+  for (let at = 0; at < data.length; at += 4)
+    if (data[at] === r && data[at + 1] === g && data[at + 2] === b && data[at + 3] === 255) return true;
+  return false;
+});
+"""
+
+
+def test_one_value_alone_is_drawn(site: Site, window: Browser) -> None:
+    """A node that has graded once must not look as if it never had."""
+    window.look()
+    asked = window.driver.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", {"source": ALONE})
+    window.open(site.url)
+
+    assert window.until(DRAWN)
+    window.driver.execute_cdp_cmd("Page.removeScriptToEvaluateOnNewDocument", asked)
+
+
 def test_the_grid_follows_what_lives_until_it_is_paused(site: Site, window: Browser) -> None:
     """Without a reload; and stops for who wants to read."""
     window.look()

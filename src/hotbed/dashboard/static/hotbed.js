@@ -32,6 +32,10 @@
   const plots = new Map();
   let last = null; // what was drawn, to be drawn again in another size or light
 
+  // A line needs two values beside each other; one that has none beside it is a point.
+  const alone = ({ data }, number) =>
+    data[number].flatMap((value, at, all) => (value != null && all[at - 1] == null && all[at + 1] == null ? [at] : []));
+
   const options = (element, series) => ({
     width: Math.max(240, element.clientWidth),
     height: 140,
@@ -40,14 +44,14 @@
     scales: { y: { range: (_, __, high) => [0, Math.max(high * 1.1, 1)] } },
     axes: [
       { stroke: css("--dim"), grid: { show: false }, ticks: { stroke: css("--line"), size: 4 }, font: "11px system-ui", space: 70, size: 26,
-        values: (_, ticks) => ticks.map((t) => new Date(t * 1e3).toTimeString().slice(0, 5)) },
+        values: (_, ticks, __, ___, step) => ticks.map((t) => new Date(t * 1e3).toTimeString().slice(0, step < 60 ? 8 : 5)) },
       { stroke: css("--dim"), grid: { stroke: css("--line"), width: 1 }, ticks: { show: false }, font: "11px system-ui", size: 44 },
     ],
     series: [
       { value: (_, t) => (t == null ? "–" : new Date(t * 1e3).toTimeString().slice(0, 8)) },
       ...series.map(([, label], number) => ({
         label, width: number ? 1 : 1.5, stroke: css(number ? "--dim" : "--accent"), dash: number ? [4, 3] : undefined,
-        fill: number ? undefined : css("--accent-soft"), points: { show: false }, spanGaps: false,
+        fill: number ? undefined : css("--accent-soft"), points: { size: 5, fill: css(number ? "--dim" : "--accent"), filter: alone }, spanGaps: false,
       })),
     ],
   });
