@@ -5,14 +5,17 @@ from __future__ import annotations
 import json
 import logging
 import math
+import re
 
 import msgspec
 from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 
-from hotbed.errors import Error, InvalidRequest
+from hotbed.errors import Error, InvalidRequest, InvalidSeed
 
 log = logging.getLogger(__name__)
+
+_SEED = re.compile(r"at `(seed|seeds|seeds\[[0-9]+\]|base_seed)`$")
 
 
 def as_error(failure: Exception) -> Error:
@@ -20,7 +23,10 @@ def as_error(failure: Exception) -> Error:
     if isinstance(failure, Error):
         return failure
     if isinstance(failure, msgspec.ValidationError):
-        return InvalidRequest(_plain(str(failure)))
+        message = _plain(str(failure))
+        if _SEED.search(message):  # by another type; what a seed's text must be is checked with the others
+            return InvalidSeed(message, hint="in JSON a seed is text: 64 hex characters")
+        return InvalidRequest(message)
     if isinstance(failure, msgspec.DecodeError):
         return InvalidRequest(f"the body is not JSON: {failure}", hint="send UTF-8 JSON; bytes go into _b64 fields")
     if isinstance(failure, ClientDisconnect):

@@ -12,6 +12,8 @@ from starlette.requests import ClientDisconnect
 from hotbed.errors import AtCapacity, Error, SandboxGone
 from hotbed.server.errors import as_error, error_response
 from hotbed.wire.execs import ExecRequest
+from hotbed.wire.grading import GradeRequest
+from hotbed.wire.live import ForkSandbox
 
 
 def test_our_errors_keep_their_status_code_and_hint() -> None:
@@ -49,6 +51,24 @@ def test_a_body_that_cannot_be_read_is_the_callers_mistake(body: bytes, message:
     assert error.code == "invalid_request"
     with pytest.raises(Error, match=message):
         raise error
+
+
+@pytest.mark.parametrize(
+    ("kind", "body"),
+    [
+        (ExecRequest, b'{"code": "x", "seed": 7}'),
+        (GradeRequest, b'{"spec": {}, "codes": ["x"], "seeds": [null, 1.5]}'),
+        (ForkSandbox, b'{"base_seed": []}'),
+    ],
+)
+def test_a_seed_of_another_type_is_no_seed(kind: type, body: bytes) -> None:
+    """And says what one is in JSON, where it cannot be an int or bytes."""
+    with pytest.raises(msgspec.ValidationError) as failure:
+        msgspec.json.decode(body, type=kind)
+
+    error = as_error(failure.value)
+
+    assert (error.code, "64 hex characters" in str(error.hint)) == ("invalid_seed", True)
 
 
 def test_what_nobody_foresaw_is_logged_and_not_told(caplog: pytest.LogCaptureFixture) -> None:

@@ -29,6 +29,11 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     parser.add_argument("--out", metavar="FILE", help="where the verdicts go (standard output)")
     parser.add_argument("--concurrency", type=int, metavar="N", help="how many candidates at once (the node decides)")
     parser.add_argument("--deadline", type=float, metavar="SECONDS", help="what has no verdict by then has no reward")
+    parser.add_argument(
+        "--determinism",
+        metavar="LEVEL",
+        help="what is pinned: none, rng or full (the clock too); rng with a seed",
+    )
     parser.add_argument("--group-id", default="", metavar="ID", help="asked again with it, nothing is graded twice")
     return parser
 
@@ -63,6 +68,7 @@ def graded(args: argparse.Namespace, spec: Spec, candidates: list[Candidate]) ->
                 [candidate.code for candidate in part],
                 spec,
                 seeds=[candidate.seed for candidate in part],
+                determinism=args.determinism,
                 concurrency=args.concurrency,
                 deadline_s=args.deadline,
                 group_id=args.group_id,

@@ -34,6 +34,9 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     )
     parser.add_argument("--timeout", type=float, default=60.0, metavar="SECONDS", help="kill it after this long (60)")
     parser.add_argument("--seed", help="64 hex characters, or a number, that pins its randomness")
+    parser.add_argument(
+        "--determinism", metavar="LEVEL", help="what is pinned: none, rng or full (the clock too); rng with a seed"
+    )
     parser.add_argument("--env", action="append", default=[], metavar="NAME=VALUE", help="set a variable; repeatable")
     parser.add_argument("--cwd", metavar="DIR", help="start it here (/work)")
     parser.add_argument("--stdin", action="store_true", help="give it our standard input")
@@ -72,6 +75,7 @@ def run(args: argparse.Namespace) -> int:
             cwd=args.cwd,
             timeout_seconds=args.timeout,
             seed=given_seed(args.seed),
+            determinism=args.determinism,
             egress=policy(args.egress),
             on_output=None if output.json else output.raw,
             client=client,

@@ -39,6 +39,14 @@ def test_one_line_a_candidate_in_order_and_a_summary(hotbed: Hotbed, files: list
     assert "pass@1 0.75, pass@2 1" in said.err
 
 
+def test_a_level_is_the_groups(hotbed: Hotbed, files: list[str]) -> None:
+    """What it pinned would be told with each verdict; the fake node pins nothing, and says so."""
+    lines = [json.loads(line) for line in hotbed("grade", *files, "--determinism", "rng").out.splitlines()]
+
+    assert {(line["seed_ack"], tuple(line["pinned"])) for line in lines} == {("no-ack", ())}
+    assert hotbed("grade", *files, "--determinism", "wild").code == 2
+
+
 def test_verdicts_go_into_a_file(hotbed: Hotbed, files: list[str], tmp_path: Path) -> None:
     """The summary alone is left to print."""
     out = tmp_path / "out.jsonl"

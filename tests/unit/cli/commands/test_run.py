@@ -50,6 +50,13 @@ def test_result_is_data_when_asked(hotbed: Hotbed) -> None:
     assert (said.json["ok"], said.json["stdout"], said.json["seed"]) == (True, "hi\n", "ab" * 32)
 
 
+def test_a_level_needs_no_seed(hotbed: Hotbed) -> None:
+    """One is drawn, and told; the fake node cannot vouch for it."""
+    said = hotbed("run", "python", "--json", "--determinism", "full", "--", "echo", "hi")
+
+    assert (len(said.json["seed"]), said.json["seed_ack"]) == (64, "no-ack")
+
+
 @pytest.mark.slow
 def test_timeout_is_said(hotbed: Hotbed) -> None:
     """With the code of `timeout`."""
@@ -66,6 +73,7 @@ def test_timeout_is_said(hotbed: Hotbed) -> None:
         (["run", "python", "--code", "-", "--stdin"], "both want standard input"),
         (["run", "python", "--env", "A", "--", "true"], "has no value"),
         (["run", "python", "--seed", "c0ffee", "--", "true"], "64 hex"),
+        (["run", "python", "--determinism", "wild", "--", "true"], "none, rng or full"),
         (["run", "python", "--timeout", "-1", "--", "true"], "timeout_seconds"),
     ],
 )
