@@ -177,7 +177,10 @@ class Tenants:
             return known
         tier = self.tiers.get(tier_name)
         if tier is None:
-            raise Forbidden(f"tier {tier_name!r} of this key is not one of this server's", hint="make a new key")
+            raise Forbidden(
+                f"tier {tier_name!r} of this key is not one of this server's",
+                hint="start it with the settings file that has it (--settings), or make a new key",
+            )
         if known is None:
             known = self._known[tenant_id] = Tenant(tenant_id, tier)
         known.take_tier(tier)

@@ -107,12 +107,24 @@ def _hold(link: Link) -> Link:
         link.close()
         raise NodeUnavailable(
             f"no node answers at {link.address}: {reason.strerror or reason}",
-            hint="start it with `hotbed node`, or leave HOTBED_URL and the arguments out to use a local one",
+            hint=advice(link.address, reason),
         ) from reason
     except BaseException:
         link.close()
         raise
     return link
+
+
+def advice(address: Address, reason: OSError) -> str:
+    """What to do about a node that could not be reached."""
+    said = str(reason)
+    if "CERTIFICATE_VERIFY_FAILED" in said:
+        return "SSL_CERT_FILE names a file with its certificate, or with that of the authority that signed it"
+    if address.tls and "WRONG_VERSION_NUMBER" in said:
+        return "if it serves no TLS, its address begins with http://"
+    if not address.tls and isinstance(reason, ConnectionError) and not isinstance(reason, ConnectionRefusedError):
+        return "if it serves TLS, its address begins with https://"
+    return "start it with `hotbed serve`, or leave HOTBED_URL and the arguments out to use a local one"
 
 
 def _hold_local(settings: Settings, api_key: str | None) -> Link:

@@ -80,7 +80,7 @@ class Door:
         if self._keyring is None or not self._keyring.needed:
             return None
         if key is None:
-            hint = "send it as `Authorization: Bearer KEY`; without one, this node serves its Unix socket only"
+            hint = "HOTBED_API_KEY, or `Authorization: Bearer KEY`; without one, this node serves its Unix socket only"
             raise Unauthorized("this server asks for a key", hint=hint)
         found = self._keyring.find(key.decode("latin-1"))
         tenant = self._tenants.get(found.tenant, found.tier)

@@ -10,8 +10,8 @@ import pytest
 
 from hotbed.errors import BoltzUnavailable, Draining, InvalidRequest, NodeUnavailable
 from hotbed.sdk import connect as module
-from hotbed.sdk.addresses import Address
-from hotbed.sdk.connect import alink_of, chosen_address, connect, connect_if_running, link_of
+from hotbed.sdk.addresses import Address, parse_url
+from hotbed.sdk.connect import advice, alink_of, chosen_address, connect, connect_if_running, link_of
 from hotbed.sdk.settings import Settings
 from tests.unit.sdk.conftest import ScriptedNode, answer, grant, say
 
@@ -36,7 +36,7 @@ def test_two_addresses_are_one_too_many() -> None:
 
 def test_node_that_was_named_and_is_not_there_is_reported_at_once(tmp_path: Path) -> None:
     """A local one is never started in its place."""
-    with pytest.raises(NodeUnavailable, match="hotbed node"):
+    with pytest.raises(NodeUnavailable, match="hotbed serve"):
         connect(unix_socket=str(tmp_path / "none"))
 
 
@@ -108,6 +108,23 @@ def test_a_running_node_with_too_few_boltz_slots_is_refused(node_socket: str) ->
         connect(unix_socket=node_socket, boltz_slots=2)
     with pytest.raises(InvalidRequest, match="whole number"):
         connect(unix_socket=node_socket, boltz_slots=-1)
+
+
+@pytest.mark.parametrize(
+    ("url", "reason", "expected"),
+    [
+        ("https://h", OSError("[SSL: CERTIFICATE_VERIFY_FAILED] self-signed certificate"), "SSL_CERT_FILE"),
+        ("https://h", OSError("[SSL: WRONG_VERSION_NUMBER] wrong version number"), "begins with http://"),
+        ("http://h", ConnectionResetError("the connection ended in the middle of an answer"), "begins with https://"),
+        ("http://h", ConnectionRefusedError(), "hotbed serve"),
+        ("http://h", OSError("Name or service not known"), "hotbed serve"),
+    ],
+)
+def test_what_is_to_be_done_about_a_node_that_cannot_be_reached_is_said(
+    url: str, reason: OSError, expected: str
+) -> None:
+    """A certificate of one's own is the first thing that a team meets; starting another server is no help there."""
+    assert expected in advice(parse_url(url), reason)
 
 
 def test_client_that_is_none_is_named() -> None:
