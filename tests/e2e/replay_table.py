@@ -71,6 +71,14 @@ int main(void) {
 }
 """
 CPP_DEVICE = '#include <random>\n#include <iostream>\nint main() { std::random_device d; std::cout << d() << "\\n"; }\n'
+RUST = """
+use std::collections::HashMap;
+fn main() {
+    let numbers: HashMap<i32, i32> = (0..20).map(|number| (number, number)).collect();
+    println!("{:?}", numbers);
+}
+"""
+GCC = "echo 'int main(void) { return 0; }' > a.c && gcc -v a.c 2>&1 | grep -o '/tmp/cc[A-Za-z0-9]*' | sort -u"
 GO = """
 package main
 
@@ -293,6 +301,7 @@ PROGRAMS = (
         rng="time",
         seeded=False,
     ),
+    Program(name="rust", shows="the order of a HashMap", text="./r", builds=(("r", RUST, ("rustc", "-O")),)),
     Program(name="go", shows="crypto/rand", text="./g", builds=(("g", GO, ("go",)),)),
     Program(
         name="java",
@@ -304,6 +313,17 @@ PROGRAMS = (
     ),
     Program(name="date, sleep, date", shows="the clock of three processes", text=DATES, rng="time", seeded=False),
     Program(name="git commit", shows="a commit's time", text=GIT, needs=("git",), rng="time", seeded=False),
+    Program(name="gcc", shows="names of its temporary files", text=GCC, needs=("gcc",), rng="time", seeded=False),
+    Program(
+        name="gpg --gen-random",
+        shows="libgcrypt, with RDRAND and RDTSC",
+        text="gpg --gen-random --armor 1 8",
+        needs=("gpg",),
+        rng="no",
+        full="no",
+        seeded=False,
+        because="instructions of the processor, which nothing can stop",
+    ),
     Program(
         name="C++ std::random_device",
         shows="RDRAND",
