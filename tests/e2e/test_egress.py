@@ -162,6 +162,25 @@ def test_forks_have_the_policy_that_their_parent_has_by_then(earth: World, clien
     assert got == [[GOOD, BAD], [BAD, "other.test"]]
 
 
+def test_what_begins_with_a_snapshot_has_the_policy_that_was_then(earth: World, client: Client) -> None:
+    """Unless it brings its own; and none where there was none, whatever the template's default."""
+    client.create_template("default-web", egress={"allow": [GOOD]})
+    words = ["http://good.test/", "http://other.test/"]
+
+    def reached(template: str, policy: Any, **more: Any) -> list[bool]:
+        with Sandbox(template, egress=policy, client=client) as parent:
+            parent.upload_bytes("/work/ca.pem", earth.certificate)
+            kept = parent.snapshot()
+            parent.update_egress("none")
+            with Sandbox.from_snapshot(kept, client=client, **more) as later:
+                got = json.loads(later.exec(code=FETCH, args=words).stdout)
+        return [answer in (GOOD, "other.test") for answer in got]
+
+    assert reached("python", {"allow": [GOOD]}) == [True, False]
+    assert reached("python", {"allow": [GOOD]}, egress={"allow": ["other.test"]}) == [False, True]
+    assert reached("default-web", {"mode": "none"}) == [False, False]
+
+
 def test_a_sandbox_gets_a_network_while_it_lives(earth: World, client: Client) -> None:
     """And loses it again."""
     with Sandbox("python", client=client) as sandbox:

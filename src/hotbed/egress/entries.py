@@ -22,7 +22,9 @@ _LABEL = re.compile(r"[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?")
 _METHOD = re.compile(r"[A-Z]{1,20}")
 _FIELDS = ("host", "ports", "methods", "bytes", "addresses", "read")
 _NAME_LIMIT = 253
-_FORMS = "an entry is a domain, *.domain, an address or a CIDR block, each perhaps with :port"
+_FORMS = (
+    "an entry is a domain, *.domain, an address or a CIDR block, each perhaps with :port (behind IPv6 in [brackets])"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,8 +84,10 @@ def entry_of(given: object, where: str) -> Entry:
         raise InvalidRequest(f"{where}: {what}", hint=f"an entry has {', '.join(_FIELDS)}")
     text = str(given["host"])
     host, ports = _split(text, where)
-    listed = given.get("ports") or ()
-    return _made(text, host, ports or tuple(_port(item, text, where) for item in _list(listed, where)), given, where)
+    listed = tuple(_port(item, text, where) for item in _list(given, "ports", where))
+    if ports and listed:
+        raise InvalidRequest(f"{where}: {text!r} has its ports twice", hint="behind the host, or in ports")
+    return _made(text, host, ports or listed, given, where)
 
 
 def _made(text: str, host: str, ports: tuple[int, ...], given: Mapping[str, Any], where: str) -> Entry:
@@ -102,10 +106,10 @@ def _made(text: str, host: str, ports: tuple[int, ...], given: Mapping[str, Any]
         below=below,
         network=network,
         ports=ports,
-        methods=tuple(_method(item, text, where) for item in _list(given.get("methods") or (), where)),
+        methods=tuple(_method(item, text, where) for item in _list(given, "methods", where)),
         max_bytes=limit,
         read=read,
-        addresses=tuple(_listed_network(item, text, where) for item in _list(given.get("addresses") or (), where)),
+        addresses=tuple(_listed_network(item, text, where) for item in _list(given, "addresses", where)),
     )
 
 
@@ -165,10 +169,11 @@ def _method(item: object, text: str, where: str) -> str:
     return item.upper()
 
 
-def _list(given: object, where: str) -> list[object]:
-    if isinstance(given, str) or not isinstance(given, (list, tuple)):
-        raise InvalidRequest(f"{where}: {given!r} must be a list")
-    return list(given)
+def _list(given: Mapping[str, Any], name: str, where: str) -> list[object]:
+    listed = given.get(name)
+    if listed is not None and not isinstance(listed, (list, tuple)):
+        raise InvalidRequest(f"{where}: {name} is a list, not {listed!r}")
+    return list(listed or ())
 
 
 def normal_name(host: str) -> str:

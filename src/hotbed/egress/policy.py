@@ -154,8 +154,10 @@ def _checked(policy: Policy, body: Mapping[str, Any]) -> Policy:
         raise InvalidRequest("egress: mode 'denylist' takes no allow list", hint="leave mode out: only that is allowed")
     if policy.mode == "none" and (policy.secret_refs or policy.record):
         raise InvalidRequest("egress: mode 'none' has nothing to record and nobody to send a secret to")
-    if any(entry.max_bytes for entry in policy.deny) or any(entry.addresses for entry in policy.deny):
-        raise InvalidRequest("egress: bytes and addresses are for entries of allow, not of deny")
+    for index, entry in enumerate(policy.deny):
+        if entry.max_bytes or entry.addresses:
+            where = f"egress.deny[{index}]: {entry.text!r}"
+            raise InvalidRequest(f"{where} has bytes or addresses, which are for entries of allow")
     return policy
 
 

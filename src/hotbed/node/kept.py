@@ -7,6 +7,7 @@ import time
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from hotbed.egress.policy import Policy
 from hotbed.node.leases import Lease
 from hotbed.node.pool import Pool
 from hotbed.runtime import snapshots as runtime
@@ -104,6 +105,7 @@ class KeptLayer:
     layer: Layer
     template: Template
     limits: Limits | None
+    egress: Policy | None
     sandbox: str
     lease: Lease | None
     owner: Registry

@@ -131,6 +131,7 @@ async def snapshot(node: Node, session: Session, request: SnapshotSandbox) -> Ke
     layering = layering_of(node.backend)
     node.snapshots.check_room()
     with node.working(), session.looked_at():
+        egress = node.egress.inherited(session.held.box)
         layer = await layering.take(session.held.box, end=request.end)
     if request.end:
         await session.held.end("snapshot")
@@ -138,6 +139,7 @@ async def snapshot(node: Node, session: Session, request: SnapshotSandbox) -> Ke
         layer=layer,
         template=session.template,
         limits=session.limits,
+        egress=egress,
         sandbox=session.id,
         lease=session.held.lease,
         owner=node.snapshots,

@@ -195,7 +195,8 @@ class Node:
         egress = self.egress.policy(request.egress, request.template, lease, of=recorded, sealed=again is not None)
         box_plan = plans.box_plan(self.templates.spec(request.template), request, egress)
         template = await self.templates.plain(request.template)
-        box_plan, template = self.snapshots.begin_with(request.snapshot, template, box_plan, lease)
+        own = {"own_egress": request.egress is not None, "sealed": again is not None}
+        box_plan, template = self.snapshots.begin_with(request.snapshot, template, box_plan, lease, **own)
         with self.waits.begin(lease) as wait:
             held = await self._fork_ready(template, box_plan, lease, wait)
         session = self.keep(held, template, request, seed, limits=box_plan.limits, id=name)

@@ -67,15 +67,29 @@ class Snapshots:
         return kept
 
     def begin_with(
-        self, snapshot_id: str | None, template: Template, plan: BoxRequest, lease: Lease | None
+        self,
+        snapshot_id: str | None,
+        template: Template,
+        plan: BoxRequest,
+        lease: Lease | None,
+        *,
+        own_egress: bool,
+        sealed: bool,
     ) -> tuple[BoxRequest, Template]:
-        """A plan that starts with a snapshot, if there is one, and what to fork. Raises `NotFound`."""
+        """A plan that starts with a snapshot, if there is one, and what to fork. Raises `NotFound`.
+
+        It has the network policy that the sandbox had, unless it brings its own; `sealed`, it hears nothing that was
+        not recorded.
+        """
         if snapshot_id is None:
             return plan, template
         kept, name = self.get(snapshot_id, seen_by=lease), template.spec.name
         if not isinstance(kept, KeptLayer) or kept.template.spec.name != name:
             raise NotFound(f"no snapshot {snapshot_id[:64]!r} of a sandbox of template {name[:64]!r}")
-        return replace(plan, layer=kept.layer, limits=plan.limits or kept.limits), kept.template
+        egress = plan.egress if own_egress else kept.egress
+        if egress is not None and egress.recording:
+            egress = replace(egress, sealed=egress.sealed or sealed)
+        return replace(plan, layer=kept.layer, limits=plan.limits or kept.limits, egress=egress), kept.template
 
     def check_room(self) -> None:
         """Raise `AtCapacity` before one more is taken."""

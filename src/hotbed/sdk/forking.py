@@ -14,7 +14,7 @@ from hotbed.errors import Error, NodeUnavailable, NotFound, SandboxGone
 from hotbed.sdk import job_calls, live_calls, snapshot_calls
 from hotbed.sdk.client import AnyClient
 from hotbed.sdk.living import LivingSandbox
-from hotbed.sdk.programs import Determinism, Seed
+from hotbed.sdk.programs import Determinism, EgressPolicy, Seed
 from hotbed.sdk.results import Result
 from hotbed.sdk.transport import Link
 from hotbed.wire.checks import require, seed_text
@@ -70,11 +70,12 @@ class ForkingSandbox(LivingSandbox):
         template: str | None = None,
         seed: Seed | None = None,
         determinism: Determinism | None = None,
+        egress: EgressPolicy | None = None,
         client: AnyClient | None = None,
         default_timeout: float = 60.0,
     ) -> Forking:
         """A sandbox that starts with a snapshot's files. For a snapshot given by its id, name its template too."""
-        pinned: Any = {"seed": seed, "determinism": determinism}
+        pinned: Any = {"seed": seed, "determinism": determinism, "egress": egress}
         sandbox = cls(template_of(snapshot, template), client=client, default_timeout=default_timeout, **pinned)
         sandbox._plan.begin_with(snapshot if isinstance(snapshot, str) else snapshot.id)
         return sandbox

@@ -81,7 +81,7 @@ def test_the_object_form_says_more() -> None:
         ({"host": "a.org", "methods": ["G T"]}, "is no HTTP method"),
         ({"host": "a.org", "bytes": -1}, "must be a whole number"),
         ({"host": "a.org", "addresses": ["b.org"]}, "is no address"),
-        ({"host": "a.org", "methods": "GET"}, "must be a list"),
+        ({"host": "a.org", "methods": "GET"}, "methods is a list"),
     ],
 )
 def test_what_is_wrong_is_named_with_its_place(given: object, named: str) -> None:

@@ -19,7 +19,7 @@ def test_a_kept_layer_is_freed_by_its_owner() -> None:
     owner: Any = SimpleNamespace(drop=lambda _, reason: dropped.append(reason))
     template: Any = SimpleNamespace(spec=SimpleNamespace(name="python"))
     kept = KeptLayer(
-        layer=layer, template=template, limits=None, sandbox="s", lease=None, owner=owner, take_time_ms=1.0
+        layer=layer, template=template, limits=None, egress=None, sandbox="s", lease=None, owner=owner, take_time_ms=1.0
     )
 
     row = kept.row()

@@ -107,6 +107,28 @@ def test_a_lost_broker_is_replaced_and_the_living_get_new_doors() -> None:
     assert before != after
 
 
+def test_what_ends_before_the_next_broker_has_its_doors_is_not_kept_waiting() -> None:
+    """What it tried before went with the last one, and there was nothing it could try since."""
+
+    async def act() -> int:
+        brokers, walls = Brokers(), Walls()
+        outlets = Outlets(brokers.start)
+        outlet = await outlets.open(7, walls, ALLOW)
+        await said_to(walls.ports[3128], "a.org")
+        async with outlet.turn:  # nobody gives it doors meanwhile
+            brokers.lose()
+            while outlets.restarts == 0:
+                await asyncio.sleep(0.005)
+            tally = await asyncio.wait_for(outlet.tally(), 10)
+        while len(walls.asked) < 2 or not outlet.ports:
+            await asyncio.sleep(0.005)
+        outlets.close()
+        await brokers.gone()
+        return int(tally["allowed"])
+
+    assert asyncio.run(act()) == 0
+
+
 def test_a_broker_lost_while_a_sandbox_is_wired_is_not_the_sandboxes_loss() -> None:
     """It has opened nothing; the next one does. One that is lost each time is told."""
 
