@@ -32,6 +32,7 @@ log = logging.getLogger(__name__)
 _BATCH = 512
 _GATHER_S = 0.05
 _RETAIN_EVERY_S = 300.0
+_GROWTH = 8  # and whenever such a part of what may be kept was added since
 _AGAIN_S = (0.5, 1.0, 2.0, 4.0, 8.0, 15.0)  # the last one for as long as it takes
 decode = msgspec.msgpack.Decoder(Entry).decode
 
@@ -99,15 +100,16 @@ class Writer:
             self._thread.join(timeout=60.0)
 
     def _run(self) -> None:
-        retain_at = time.monotonic()
+        retain_at, grown = time.monotonic(), 0
         more = True
         while more:
             batch, waiting, more = self._collect()
             self._catch_up(now=bool(waiting) or not more)
             if batch:
                 self._commit(batch)
-            if time.monotonic() >= retain_at:
-                retain_at = time.monotonic() + _RETAIN_EVERY_S
+                grown += sum(len(entry.request) + len(entry.stdout) + len(entry.stderr) for _, entry in batch)
+            if time.monotonic() >= retain_at or grown > self._retention.max_bytes // _GROWTH:
+                retain_at, grown = time.monotonic() + _RETAIN_EVERY_S, 0
                 self._retain()
             for event in waiting:
                 event.set()

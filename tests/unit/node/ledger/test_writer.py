@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -80,3 +81,16 @@ def test_one_line_that_no_database_takes_costs_no_other(tmp_path: Path, caplog: 
     assert ledger.stats()["lost"] == 1
     assert "event=ledger_refused id=rollout_000002" in caplog.text
     ledger.close()
+
+
+def test_what_may_be_kept_is_not_exceeded_for_long(tmp_path: Path) -> None:
+    """A burst may fill the disk sooner than the clock is looked at; the newest stay, with their blobs."""
+    ledger = Ledger(tmp_path, retention=Retention(days=100 * 365, max_bytes=1 << 20))
+    for number in range(60):
+        ledger.note(entry(number, stdout=os.urandom(100_000)))
+        ledger.flush()
+    size, blob = ledger.read(lambda store: (store.size(), store.blob(store.find(limit=1)[0]["stdout_hash"])))
+    ledger.close()
+
+    assert 1 << 19 < size < 3 << 19
+    assert len(blob) == 100_000
