@@ -63,8 +63,7 @@ class PostgresDatabase:
     @contextmanager
     def writing(self, *, alone: bool = False) -> Iterator[None]:
         """A transaction."""
-        self._revive()
-        with self._answering(), self._connection.transaction():
+        with self._alive(), self._answering(), self._connection.transaction():
             self._within = True
             try:
                 lock = "pg_advisory_xact_lock" if alone else "pg_advisory_xact_lock_shared"
@@ -103,21 +102,35 @@ class PostgresDatabase:
                 ) from None
 
     def _execute(self, sql: str, values: Sequence[object]) -> Any:
-        self._revive()
-        with self._answering():
+        with self._alive(), self._answering():
             return self._connection.execute(in_its_words(sql), tuple(values))
 
-    def _revive(self) -> None:
-        if self._connection.closed and not self._within:
+    @contextmanager
+    def _alive(self) -> Iterator[None]:
+        """One that failed is not used again: the DSN may lead to another server by then."""
+        if self._within:
+            yield
+            return
+        if self._connection.closed:
             self._connection = self._connect()
+        try:
+            yield
+        except NodeUnavailable:
+            self._connection.close()
+            raise
 
     @contextmanager
     def _answering(self) -> Iterator[None]:
+        """What is refused for what it is goes on as it is; all else may pass: the server is away, or a standby."""
         try:
             yield
-        except self._psycopg.OperationalError as error:
+        except (self._psycopg.DataError, self._psycopg.IntegrityError):
+            raise
+        except self._psycopg.Error as error:
+            away = isinstance(error, self._psycopg.OperationalError)
             raise NodeUnavailable(
-                f"the database does not answer: {str(error).strip()[:300]}", hint="it is tried again with each request"
+                f"the database {'does not answer' if away else 'refuses'}: {str(error).strip()[:300]}",
+                hint="it is tried again with each request",
             ) from None
 
     def _migrate(self, package: str) -> None:

@@ -13,9 +13,6 @@ from typing import Any
 from hotbed.errors import Error, NodeUnavailable
 from hotbed.node.state.migrations import pending
 
-#: What SQLite says when it is not its file, nor what was asked, but the moment: another writes, or the disk is full.
-_PASSING = ("database is locked", "disk is full", "disk I/O error", "unable to open database", "readonly database")
-
 
 class SqliteDatabase:
     """One connection. A file that is new can be read by its owner alone."""
@@ -56,7 +53,7 @@ class SqliteDatabase:
         except sqlite3.DatabaseError as error:
             if type(error) is sqlite3.DatabaseError:  # none of its kinds: the file itself
                 raise _unusable(self._path, error) from None
-            if any(words in str(error) for words in _PASSING):
+            if isinstance(error, sqlite3.OperationalError):  # another writes, or the disk is full or gone
                 raise NodeUnavailable(f"the node's database {self._path} cannot be used now: {error}") from None
             raise
 

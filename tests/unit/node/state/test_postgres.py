@@ -58,6 +58,23 @@ def test_a_restart_of_the_database_is_survived() -> None:
 
 
 @pytest.mark.slow
+def test_what_a_standby_refuses_waits_and_what_no_server_takes_does_not(postgres: Postgres) -> None:
+    """A failover must not look as if the lines were bad; and the next request looks for the server anew."""
+    dsn = postgres.new_database()
+    store = Store(dsn)
+    store.change([("SET default_transaction_read_only = on", ())])
+    with pytest.raises(NodeUnavailable, match="refuses: cannot execute INSERT in a read-only transaction"):
+        store.add([entry(1)])
+    store.add([entry(1)])
+    with pytest.raises(Exception, match="out of range") as refused:
+        store.add([entry(2, exit_code=2**63)])
+
+    assert not isinstance(refused.value, NodeUnavailable)
+    assert store.count() == 1
+    store.close()
+
+
+@pytest.mark.slow
 def test_nodes_that_add_and_remove_at_once_lose_no_blob(postgres: Postgres) -> None:
     """One removes what nobody uses just as another begins to use it again."""
     dsn = postgres.new_database()
