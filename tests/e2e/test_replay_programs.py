@@ -13,14 +13,17 @@ import signal
 import subprocess
 import tempfile
 from collections.abc import Awaitable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
 
 from hotbed.errors import SandboxFailed
+from hotbed.runtime import execs
 from hotbed.runtime.backends.fork import ForkBackend, ForkSettings
 from hotbed.runtime.base import BoxRequest, Determinism, ExecOutcome, ExecRequest, TemplateSpec
+from hotbed.runtime.sandboxes import ForkBox
 from tests.e2e import replay_table
 from tests.e2e.replay_table import PROGRAMS, Program
 
@@ -28,6 +31,12 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
 
 T = TypeVar("T")
 SEED, OTHER_SEED = b"\x01" * 32, b"\x02" * 32
+DRAW = ExecRequest(
+    kind="code",
+    program=b"import os, random; print(os.urandom(8), random.random(), os.getpid())",
+    seed=SEED,
+    determinism="rng",
+)
 SPEC = TemplateSpec(name="python", preload=("random", "secrets", "tempfile", "uuid", "multiprocessing"), programs=())
 CASES = [
     pytest.param(program, level, id=f"{program.name}, {level}")
@@ -54,7 +63,7 @@ class Bench:
     async def outcome(self, request: ExecRequest, spec: TemplateSpec = SPEC, *, spare: bool = True) -> ExecOutcome:
         """What a request gives in a sandbox of its own."""
         template = await self.backend.template(spec)
-        box = await template.fork(BoxRequest(use_spare=spare))
+        box = await template.fork(BoxRequest(use_spare=spare, pin_ahead=execs.suits_ahead(request)))
         try:
             return await box.exec(request)
         finally:
@@ -280,6 +289,62 @@ def test_when_the_supervisor_dies_among_many_rollouts_each_fails_or_was_pinned_t
 
     assert failed and {type(one) for one in failed} == {SandboxFailed}
     assert {(one.seed_ack, one.stdout) for one in found if one not in failed} == {("verified", expected.stdout)}
+
+
+def parked_ahead(bench: Bench, count: int) -> None:
+    """Wait until so many interpreters are pinned ahead."""
+
+    async def wait() -> None:
+        template = await bench.backend.template(SPEC)
+        while len(template.pinned) < count:
+            await bench.outcome(DRAW)
+            await asyncio.sleep(0.05)
+
+    bench.run(wait())
+
+
+def test_what_was_pinned_ahead_says_the_same_and_is_for_nothing_else(bench: Bench) -> None:
+    """As one that was pinned when its seed was known; an unseeded program draws nothing of a seed's."""
+    fresh = bench.run(bench.outcome(DRAW, spare=False))
+    parked_ahead(bench, 2)
+
+    async def one(request: ExecRequest) -> tuple[bool, ExecOutcome]:
+        template = await bench.backend.template(SPEC)
+        box = await template.fork(BoxRequest(pin_ahead=True))
+        assert isinstance(box, ForkBox)
+        try:
+            waits = box.pins.waits
+            return waits, await box.exec(request)
+        finally:
+            await box.kill()
+
+    ahead, pinned = bench.run(one(DRAW))
+    _, other = bench.run(one(replace(DRAW, seed=OTHER_SEED)))
+    parked_ahead(bench, 2)
+    was_ahead, plain = bench.run(one(ExecRequest(kind="code", program=DRAW.program)))
+    parked_ahead(bench, 2)
+    _, full = bench.run(one(replace(DRAW, determinism="full")))
+
+    assert ahead and was_ahead
+    assert (pinned.stdout, pinned.seed_ack, pinned.pinned) == (fresh.stdout, "verified", fresh.pinned)
+    assert other.stdout not in (fresh.stdout, plain.stdout) and plain.stdout != fresh.stdout
+    assert (plain.seed_ack, full.seed_ack, "clock" in full.pinned) == ("off", "verified", True)
+
+
+def test_when_the_supervisor_dies_what_was_pinned_ahead_ends_with_it(bench: Bench) -> None:
+    """Nobody is handed one; others are pinned by the next supervisor."""
+    parked_ahead(bench, 2)
+
+    async def outcome() -> ExecOutcome:
+        template = await bench.backend.template(SPEC)
+        parked, supervisor = tuple(template.pinned._stock), supervisor_of(bench)
+        assert supervisor is not None
+        os.kill(supervisor, signal.SIGKILL)
+        await asyncio.gather(*(box.wait_gone() for box in parked))
+        return await bench.outcome(DRAW)
+
+    assert bench.run(outcome()).seed_ack == "verified"
+    parked_ahead(bench, 1)
 
 
 @pytest.mark.parametrize("level", ["rng", "full"])

@@ -34,11 +34,13 @@ def box_plan(
 ) -> BoxRequest:
     """What to fork. The request has been completed (see `seeding`)."""
     seed, level = _pinned(request)
+    suits = isinstance(request, ExecRequest) and _suits_spare(spec, request)
     return BoxRequest(
         limits=limits_of(spec.limits, request.limits) if request.limits else None,
         seed=seed,
         determinism=level,
-        use_spare=seed is None or (isinstance(request, ExecRequest) and _suits_spare(spec, request)),
+        use_spare=seed is None or suits,
+        pin_ahead=suits and level == "rng" and isinstance(request, ExecRequest) and program_of(request)[0] == "code",
         egress=egress,
     )
 

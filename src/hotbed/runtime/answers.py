@@ -81,6 +81,7 @@ def outcome_of(header: Header, body: bytes) -> ExecOutcome:
         maxrss_kib=number(header, "maxrss_kib"),
         steps=_steps(header.get("steps", [])),
         waited=header.get("waited") is not False,
+        check=str(header.get("check", "")).encode(),
     )
 
 

@@ -123,7 +123,7 @@ class BoxRequest:
     A `forkable` one can be copied while an environment runs in it; a `vessel` is one that a copy will be put into. A
     `solo` one is half as large: there is no agent, nothing can be asked of it but its end, and the box is a `Program`.
     With a `layer` it starts with the files that another sandbox had.
-    Without `egress` it has no network at all.
+    Without `egress` it has no network at all. With `pin_ahead`, the first that is run in it is code at level `rng`.
     """
 
     limits: Limits | None = None
@@ -132,6 +132,7 @@ class BoxRequest:
     seed: bytes | None = None
     determinism: Determinism = "none"
     use_spare: bool = True
+    pin_ahead: bool = False
     forkable: bool = False
     vessel: bool = False
     solo: Solo | None = None
@@ -228,7 +229,8 @@ def check_path(path: str) -> None:
 class ExecOutcome:
     """What happened. `order` gives (stream, length) runs of the kept bytes in the order they arrived.
 
-    `waited` is False where the program's interpreter was started for it, though the template has one wait.
+    `waited` is False where the program's interpreter was started for it, though the template has one wait. `check` is
+    what one that was pinned ahead drew first.
     """
 
     status: Status
@@ -249,6 +251,7 @@ class ExecOutcome:
     seed_ack: str = "off"
     pinned: tuple[str, ...] = ()
     waited: bool = True
+    check: bytes = b""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

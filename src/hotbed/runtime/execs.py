@@ -14,6 +14,7 @@ from hotbed.runtime.replay.client import Report
 
 _SLACK_S = 10.0
 _BYTES_PER_S = 10 << 20
+_HANDED_OVER = 32 << 10  # well below what `guest/agent/spare.py` takes
 
 
 def to_frame(
@@ -47,6 +48,14 @@ def to_frame(
         return header, request.program + request.stdin if request.stdin else request.program
     header["files"] = [[path, len(data), mode] for path, data, mode in request.files]
     return header, b"".join((request.program, *(data for _, data, _ in request.files), request.stdin))
+
+
+def suits_ahead(request: ExecRequest) -> bool:
+    """Whether an interpreter that was pinned ahead can run it: code at level `rng` that it can be handed at once."""
+    carried = len(request.program) + sum(map(len, request.args))
+    carried += sum(len(name) + len(value) for name, value in request.env.items())
+    waits = request.stdin or request.stdin_open
+    return request.kind == "code" and request.determinism == "rng" and not waits and carried < _HANDED_OVER
 
 
 def patience_s(request: ExecRequest) -> float:

@@ -11,7 +11,7 @@ import asyncio
 import itertools
 import socket
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from hotbed.errors import SandboxFailed, SandboxGone
@@ -19,6 +19,7 @@ from hotbed.guest.frames import Header
 from hotbed.runtime import answers, execs
 from hotbed.runtime.base import BoxRequest, ExecOutcome, ExecRequest, Limits, OnOutput
 from hotbed.runtime.boxfiles import BoxFiles
+from hotbed.runtime.boxpins import BoxPins
 from hotbed.runtime.conversations import Answer, Conversation, end_of
 from hotbed.runtime.egress.outlet import Home, Outlet
 from hotbed.runtime.groups import Slot, run_delay_s
@@ -63,7 +64,6 @@ class ForkBox(BoxFiles):
         self.slot = slot
         self.usage: Ended | None = None
         self.home = home
-        self._pinner = pinner
         self.request = request or BoxRequest()
         self._programs = itertools.count()
         self._waited_s = 0.0
@@ -73,6 +73,7 @@ class ForkBox(BoxFiles):
         self._gone: asyncio.Future[str] = self._loop.create_future()
         limit, whose = 2 * limits.output_bytes + _BODY_SLACK, f"sandbox {number}"
         self.talk = Conversation(whose, sock, body_limit=limit, on_notice=self._on_notice, on_end=self._on_talk_end)
+        self.pins = BoxPins(pinner, self.talk.fail)
 
     def is_alive(self) -> bool:
         """Whether it can still be asked for anything."""
@@ -99,21 +100,14 @@ class ForkBox(BoxFiles):
         """Run one thing to its end."""
         if request.seed is None:
             return await self._exec(request, on_output, on_start)
-        pin = PinRequest.of(request.seed, request.determinism, roots=len(request.argv) or 1, clock=request.clock)
-        with await self._pin(pin) as pinned:
+        with await self.pins.of_exec(request, request.seed) as pinned:
             outcome = await self._exec(request, on_output, on_start, pinned)
-            report = await pinned.report()
+            report = await pinned.report(outcome.check)
         return execs.with_pins(outcome, report, hostname=self.request.hostname)
 
-    async def _pin(self, pin: PinRequest) -> Pinned:
-        """A pin whose failure ends the sandbox."""
-        if self._pinner is None:
-            raise SandboxFailed("this sandbox was made without a way to pin what runs in it")
-
-        def fail(reason: str) -> None:
-            self.talk.fail(SandboxFailed(f"what ran was not kept pinned: {reason}"))
-
-        return await self._pinner.begin(pin, fail)
+    async def pin_ahead(self) -> None:
+        """Have the interpreter that waits in it pinned before there is a seed. Raises `SandboxFailed`."""
+        await self.pins.begin_ahead(lambda pinned: self._ask({"op": "pin"}, timeout_s=_QUICK_S, pinned=pinned))
 
     async def _exec(
         self,
@@ -178,7 +172,7 @@ class ForkBox(BoxFiles):
         pinned = None
         if self.request.seed is not None:
             seed = derive(self.request.seed, "program", next(self._programs))
-            pinned = await self._pin(PinRequest.of(seed, self.request.determinism))
+            pinned = await self.pins.begin(PinRequest.of(seed, self.request.determinism))
             header["pin"] = self.request.determinism
         if self.request.forkable:
             header["handle"], header["as_pid"] = True, as_pid
@@ -231,6 +225,10 @@ class ForkBox(BoxFiles):
             self.talk.end("it was closed")
             await asyncio.wait_for(asyncio.shield(self._gone), _KILL_S)
 
+    def when_gone(self, call: Callable[[], None]) -> None:
+        """Have something called when it has ended."""
+        self._gone.add_done_callback(lambda _: call())
+
     async def wait_gone(self) -> str:
         """Wait until it has ended; the reason."""
         return await asyncio.shield(self._gone)
@@ -240,6 +238,7 @@ class ForkBox(BoxFiles):
         self.usage = ended
         if self.outlet is not None:
             self.outlet.close()
+        self.pins.drop()
         self.talk.hear_out()
         self._was_out_of_memory = self.slot is not None and self.slot.was_out_of_memory()
         if ended.status is None and not self.birth.done() and self.talk.is_open():
@@ -261,7 +260,9 @@ class ForkBox(BoxFiles):
         """One request and its answer; a pin's channel goes along."""
         if pinned is None:
             return await self.talk.ask(header, body, fds=fds, timeout_s=timeout_s, name=name)
-        fds = (*fds, pinned.channel)
+        if pinned.ahead:
+            header = {**header, "ahead": True}
+        fds = (*fds, *pinned.fds)
         return await self.talk.ask(header, body, fds=fds, timeout_s=timeout_s, name=name, on_sent=pinned.sent)
 
     def _be_born(self, header: Header) -> None:

@@ -36,6 +36,9 @@ class FakeBox:
         """As set."""
         return self.alive
 
+    def when_gone(self, call: Callable[[], None]) -> None:
+        """It never is."""
+
     async def ready(self) -> None:
         """It is."""
 

@@ -99,7 +99,7 @@ class Agent:
     def exec(self, header: Header, body: bytes, fds: List[int]) -> None:
         """Start an exec; its `result` comes later."""
         request = parse(header, body)
-        if len(fds) != (request.pin is not None):
+        if len(fds) != (request.pin is not None and not request.ahead):
             raise Refused("bad_request", "a pinned exec comes with one descriptor, its channel, and no other with any")
         if request.id in self.execs:
             raise Refused("bad_request", f"exec {request.id!r:.64} is running")
@@ -121,6 +121,12 @@ class Agent:
             self.execs.pop(request.id, None)
             work.abandon()
             raise
+
+    def pin(self, header: Header, _body: bytes, fds: List[int]) -> None:
+        """Have the spare pinned before there is any work for it, over the channel that came along."""
+        if len(fds) != 1 or not self.parking.pin(fds[0]):
+            raise Refused("busy", "no interpreter waits here that could be pinned ahead")
+        self.box.send({"op": "done", "id": header.get("id")})
 
     def start(self, header: Header, _body: bytes, fds: List[int]) -> None:
         """Start a program on the channel that came along."""
@@ -213,6 +219,7 @@ _OPS: Dict[str, Op] = {
     "dial": Agent.dial,
     "cancel": Agent.cancel,
     "peek": Agent.peek,
+    "pin": Agent.pin,
     "start": Agent.start,
 }
 
@@ -260,7 +267,7 @@ def main(sock: socket.socket, ready_ns: int, config: Mapping[str, Any]) -> NoRet
             rehearse(1)
         serve(agent)
     finally:
-        end_everything()
+        hunting.end_everything()
         os._exit(code)
 
 
@@ -290,9 +297,3 @@ def serve(agent: Agent) -> None:
         agent.refuse({}, "bad_request", str(error))
     except (Closed, BlockingIOError, ConnectionError):
         return
-
-
-def end_everything() -> None:
-    """The kernel kills a pid namespace with its pid 1; elsewhere we do."""
-    if os.getpid() != 1:
-        hunting.kill(lambda census: census.everybody())

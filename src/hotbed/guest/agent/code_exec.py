@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import resource
-from typing import Callable, Optional, Sequence
+from typing import Any, Callable, Dict, Optional, Sequence
 
 from .. import kernel
 from . import runner
@@ -13,9 +13,10 @@ from .capture import Capture
 from .execs import Exec, close
 from .forking import fork
 from .orderlog import OrderLog, Run
+from .pinning import CHECK_BYTES
 from .pump import Pump
 from .quiet import read_to_the_end
-from .request import ExecRequest
+from .request import ExecRequest, Refused
 from .runner import Work
 from .spare import Parking
 from .verdict import decode
@@ -27,6 +28,7 @@ class CodeExec(Exec):
     def __init__(self, box: Box, request: ExecRequest, parking: Parking, on_result: Callable[[Exec], None]) -> None:
         super().__init__(box, request, on_result)
         self._parking = parking
+        self._order = -1
         self._log: Optional[OrderLog] = None
         # The only thing that will ever run here, and somebody else watches its memory (see `quiet`).
         watched = request.stream or box.config.get("limit_data")
@@ -37,13 +39,16 @@ class CodeExec(Exec):
         request = self.request
         if self._alone:
             self.box.note_counts()
-        work = Work(request.program, request.args, request.env, cwd, pin=request.pin)
+        work = Work(request.program, request.args, request.env, cwd, pin=request.pin, ahead=request.ahead)
         ready = None if request.stdin or request.stdin_open else self._parking.take(work, self.channel)
         if ready is not None:
             self.hang_up()
             self._log = ready.log
+            self._order = ready.order if ready.ahead else -1
             self._look_after(ready.pid, ready.ends, ready.mark)
             return
+        if request.ahead:
+            raise Refused("busy", "the interpreter that was pinned ahead is gone; nothing was run")
         self._log = log = OrderLog()
         ends, fds, pump = self.open()
         mark = self.box.marks.next()
@@ -107,6 +112,21 @@ class CodeExec(Exec):
             self.box.children.forget(self.job.leader)
             exit_code, self.cpu_us, self.maxrss_kib = ending
             self.finish(exit_code, None)
+
+    def extra(self) -> Dict[str, Any]:
+        """What an interpreter that was pinned ahead drew first: the node knows whether its seed implies that."""
+        if self._order < 0:
+            return {}
+        return {"check": self._first_draw().hex()}
+
+    def _first_draw(self) -> bytes:
+        try:
+            return os.read(self._order, CHECK_BYTES)
+        except OSError:  # it ended before it drew
+            return b""
+        finally:
+            os.close(self._order)
+            self._order = -1
 
     def runs(self, capture: Capture) -> Optional[Sequence[Run]]:
         """The runner's own account, if nobody else wrote."""

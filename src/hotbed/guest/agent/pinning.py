@@ -2,8 +2,9 @@
 
 The node sent, with the request, one end of a channel to the supervisor that answers for this rollout. The process puts
 a filter with a listener on itself, hands the listener over, and draws the first bytes: they come from the supervisor,
-or the draw fails. It sends back the part that the supervisor checks and closes the channel. Everything that it starts
-later inherits the filter; nothing can take it off.
+or the draw fails. It sends back the part that the supervisor checks and closes the channel; one that was pinned before
+there was a seed gives it to the agent instead, for the node to check. Everything that it starts later inherits the
+filter; nothing can take it off.
 
 The order matters: its own copy of the listener is closed *before* the first draw. If the supervisor dies, every
 listener is gone and the draw fails with ENOSYS; with a copy left open it would wait for itself for ever.
@@ -85,27 +86,49 @@ class Pinning:
 
         Takes ownership of the channel. A process has one thread then, or `spawns`: it will start what is to be pinned.
         """
+        with channel:
+            self._put_on(channel, level, spawns=spawns)
+            check, entropy = _draw()
+            try:
+                channel.send(check)
+            except OSError as error:
+                raise NotPinned(str(error)) from None
+        return entropy
+
+    def wait(self, channel: socket.socket) -> Tuple[bytes, bytes]:
+        """Be pinned at level `rng` before there is a seed, and wait for it; what shows that it came, and the same seed.
+
+        Takes ownership of the channel. Raises `NotPinned`, also when nobody will say any more.
+        """
+        with channel:
+            self._put_on(channel, "rng")
+        return _draw()
+
+    def _put_on(self, channel: socket.socket, level: str, *, spawns: bool = False) -> None:
         if not kernel.SUPPORTED:
-            channel.close()
             raise NotPinned("replay is not made for this architecture")
+        facts = self._facts
         try:
-            with channel:
-                facts = self._facts
-                if not facts & ADDRESSES:  # what it will exec at least; its own layout stays its template's
-                    kernel.call(_NR_PERSONALITY, _NO_RANDOMIZATION)
-                    facts |= ADDRESSES
-                if spawns:
-                    facts = facts & ~VDSO | SPAWNS
-                listener = self._filters[level].install()
-                try:
-                    socket.send_fds(channel, [HELLO.pack(os.getpid(), facts)], [listener])
-                finally:
-                    os.close(listener)
-                draw = os.getrandom(CHECK_BYTES + ENTROPY_BYTES)
-                channel.send(draw[:CHECK_BYTES])
+            if not facts & ADDRESSES:  # what it will exec at least; its own layout stays its template's
+                kernel.call(_NR_PERSONALITY, _NO_RANDOMIZATION)
+                facts |= ADDRESSES
+            if spawns:
+                facts = facts & ~VDSO | SPAWNS
+            listener = self._filters[level].install()
+            try:
+                socket.send_fds(channel, [HELLO.pack(os.getpid(), facts)], [listener])
+            finally:
+                os.close(listener)
         except OSError as error:
             raise NotPinned(str(error)) from None
-        return draw[CHECK_BYTES:]
+
+
+def _draw() -> Tuple[bytes, bytes]:
+    try:
+        drawn = os.getrandom(CHECK_BYTES + ENTROPY_BYTES)
+    except OSError as error:
+        raise NotPinned(str(error)) from None
+    return drawn[:CHECK_BYTES], drawn[CHECK_BYTES:]
 
 
 def asks_vdso(libc: Tuple[str, str]) -> bool:

@@ -62,6 +62,7 @@ class ExecRequest(NamedTuple):
     stream: bool
     stdin_open: bool
     pin: Optional[str] = None
+    ahead: bool = False  # a spare put on its filter before
     last: bool = False
     window: int = 0
     terminal: Optional[Tuple[int, int]] = None
@@ -92,6 +93,7 @@ def parse(header: Dict[str, Any], body: bytes) -> ExecRequest:
         stream=bool(get("stream")),
         stdin_open=bool(get("stdin_open")),
         pin=pin_of(header),
+        ahead=bool(get("ahead")),
         last=bool(get("last")),
         window=_whole(get("window", 0), "window"),
         terminal=_terminal(header),

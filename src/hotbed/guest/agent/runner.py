@@ -22,7 +22,7 @@ import sys
 import threading
 import traceback
 from types import ModuleType, TracebackType
-from typing import Any, Callable, Dict, Mapping, NamedTuple, NoReturn, Optional, Sequence, Type
+from typing import Any, Callable, Dict, Mapping, NamedTuple, NoReturn, Optional, Sequence, Tuple, Type
 
 from .. import forkhooks, kernel
 from .child import become
@@ -46,7 +46,7 @@ _run_exitfuncs = atexit._run_exitfuncs
 
 
 class Work(NamedTuple):
-    """One program and what it starts with. With a `pin` it gets a channel."""
+    """One program and what it starts with. With a `pin` it gets a channel, or had one `ahead` of the work."""
 
     source: bytes
     args: Sequence[str] = ()
@@ -54,6 +54,7 @@ class Work(NamedTuple):
     cwd: str = "/"
     entropy: Optional[bytes] = None
     pin: Optional[str] = None
+    ahead: bool = False
 
 
 def start(
@@ -87,8 +88,18 @@ def run(work: Work, stdio: Stdio, log: Optional[OrderLog], channel: Optional[int
 def pin(work: Work, channel: int) -> Work:
     """Make this process reproducible before anything else."""
     forkhooks.release()  # what hooks draw is not the program's: a spare may have run them already
-    sock = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET, 0, channel)
-    return work._replace(entropy=PINNING.enter(sock, work.pin or "rng"))
+    return work._replace(entropy=PINNING.enter(_socket_of(channel), work.pin or "rng"))
+
+
+def wait_pinned(channel: int) -> Tuple[bytes, bytes]:
+    """The same ahead of the work (see `Pinning.wait`)."""
+    forkhooks.release()
+    kernel.prctl(kernel.PR_SET_DUMPABLE, 1)  # as when the work begins: the supervisor writes into this process
+    return PINNING.wait(_socket_of(channel))
+
+
+def _socket_of(channel: int) -> socket.socket:
+    return socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET, 0, channel)
 
 
 def prepare(work: Work, stdio: Stdio, log: OrderLog) -> None:

@@ -2,12 +2,16 @@
 
 It has done all that does not depend on the request and waits for it on a socket. It is used only if the whole request
 fits into that socket, so that handing it over cannot block, whatever was done to the spare meanwhile.
+
+It may be told to be pinned before there is any work: then it waits in its first draw until the supervisor knows the
+seed, and is for such work only.
 """
 
 from __future__ import annotations
 
 import marshal
 import os
+import signal
 import socket
 import sys
 from typing import Any, Callable, List, NamedTuple, NoReturn, Optional, Sequence, Set
@@ -24,16 +28,21 @@ from .stdio import Stdio
 
 _MOST_BYTES = 60 << 10  # well below what a socket holds (net.core.wmem_default is 208 KiB)
 _FDS_ROOM = socket.CMSG_SPACE(4)
+_BE_PINNED = b"\0" * 8  # where the size of the work would be
 
 
 class Spare(NamedTuple):
-    """A waiting runner and our ends of what it has."""
+    """A waiting runner and our ends of what it has.
+
+    One that is pinned already, `ahead`, says over `order` what shows that it is; that stays open until somebody asks.
+    """
 
     pid: int
     ends: Sequence[int]
     log: OrderLog
     mark: Optional[int]
     order: int
+    ahead: bool = False
 
 
 class Parking:
@@ -65,12 +74,31 @@ class Parking:
         """Of who waits here."""
         return {self._spare.pid} if self._spare is not None else set()
 
+    def pin(self, channel: int) -> bool:
+        """Have the spare pinned over the channel, of which it gets a copy; whether there is one."""
+        spare = self._spare
+        if spare is None or spare.ahead:
+            return False
+        try:
+            os.write(spare.order, _BE_PINNED)
+            send_fd(spare.order, channel)
+        except OSError:
+            return False
+        self._spare = spare._replace(ahead=True)
+        return True
+
     def take(self, work: Work, channel: Optional[int] = None) -> Optional[Spare]:
         """The spare, with the work already its own; None if there is none or the work does not fit."""
         spare, self._spare = self._spare, None
-        if spare is None or hand_over(spare, work, channel):
+        if spare is None:
+            return None
+        if spare.ahead != work.ahead:
+            os.kill(spare.pid, signal.SIGKILL)  # it may be waiting for a seed that will never come
+        elif hand_over(spare, work, channel):
+            if not spare.ahead:
+                os.close(spare.order)
             return spare
-        for fd in spare.ends:
+        for fd in (*spare.ends, spare.order):
             os.close(fd)
         spare.log.close()
         return None
@@ -97,9 +125,15 @@ def wait(stdio: Stdio, log: OrderLog, fds: Sequence[int], request: int, rehearse
         rehearse()
         agent = become(*fds, keep=request)
         assert agent is not None
-        size = int.from_bytes(read(agent, 8), "big")
-        work = Work(*marshal.loads(read(agent, size)))
-        channel = None if work.pin is None else receive_fd(agent)
+        head, entropy = read(agent, 8), None
+        if head == _BE_PINNED:
+            check, entropy = runner.wait_pinned(receive_fd(agent))
+            os.write(agent, check)
+            head = read(agent, 8)
+        work = Work(*marshal.loads(read(agent, int.from_bytes(head, "big"))))
+        channel = None if work.pin is None or work.ahead else receive_fd(agent)
+        if entropy is not None:
+            work = work._replace(entropy=entropy)
         os.close(agent)
         os.chdir(work.cwd)
         runner.run(work, stdio, log, channel)
@@ -130,7 +164,7 @@ def hand_over(spare: Spare, work: Work, channel: Optional[int] = None) -> bool:
     """Give the spare its work; whether it could be. If not, the spare ends."""
     plain: List[Any] = [work.source, list(work.args), dict(work.env), work.cwd, work.entropy]
     if work.pin is not None:
-        plain.append(work.pin)
+        plain += [work.pin, work.ahead]
     data = marshal.dumps(plain)
     data = len(data).to_bytes(8, "big") + data
     try:
@@ -141,8 +175,6 @@ def hand_over(spare: Spare, work: Work, channel: Optional[int] = None) -> bool:
         return True
     except OSError:  # it was killed, or its socket holds less than usual
         return False
-    finally:
-        os.close(spare.order)
 
 
 def send_fd(order: int, channel: int) -> None:

@@ -196,7 +196,7 @@ class ForkBackend:
         return {
             "boxes": len(self._boxes),
             "templates": sum(1 for template in templates if template.process is not None),
-            "spares": sum(len(template.spares) + len(template.doored) for template in templates),
+            "spares": sum(len(t.spares) + len(t.pinned) + len(t.doored) for t in templates),
             "vessels": sum(len(template.vessels) for template in templates),
             "outlets": len(self.outlets),
             "forks": sum(served.values()),

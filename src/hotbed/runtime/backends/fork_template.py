@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from collections.abc import Awaitable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from hotbed.errors import TemplateFailed
+from hotbed.errors import SandboxFailed, TemplateFailed
 from hotbed.runtime import bounds, digests
 from hotbed.runtime.base import BoxRequest, Limits, TemplateSpec
 from hotbed.runtime.demand import FADES_S
@@ -24,6 +25,8 @@ from hotbed.runtime.warmth import Warmth
 
 if TYPE_CHECKING:
     from hotbed.runtime.backends.fork import ForkBackend
+
+log = logging.getLogger(__name__)
 
 _READY_TIMEOUT_S = 60.0
 _STANDING_MIB = 64  # of a spare in which something runs or waits
@@ -46,6 +49,7 @@ class ForkTemplate:
         self.spares = Spares(backend.settings.spares if spec.parks else 0, self._make_spare, lot=lot, cost_mib=cost)
         self.spares.freezing = lambda: backend.layers.frost
         self.vessels = Spares(vessels, self._make_vessel, lot=lot, from_first_use=True, most=vessels)
+        self.pinned = Spares(self.spares.size, self._make_pinned, lot=lot, from_first_use=True)
         self.doored = Doored(backend.settings.doored if spec.parks else 0, self._make_doored, lot)
         self.served = {"warm": 0, "cold": 0}
         self.used_s = time.monotonic()
@@ -73,7 +77,8 @@ class ForkTemplate:
         if request.solo is not None:
             return await self._backend.make_solo(process, limits, request, request.solo)
         box = await self._backend.make_box(process, limits, request, spare=False)
-        self.spares.wait_for(box.birth)
+        for stock in (self.spares, self.pinned):
+            stock.wait_for(box.birth)
         return await begin(box, self.spec)
 
     async def _take_parked(self, request: BoxRequest, limits: Limits) -> ForkBox | None:
@@ -86,17 +91,25 @@ class ForkTemplate:
         elif not request.use_spare or request.forkable or request.layer is not None or request.hostname != "sandbox":
             return None
         else:
-            parked = self.doored.take(request.egress) if request.egress is not None else None
-            parked = parked or self.spares.take()
-            if parked is None and self.spares.frozen:
-                await self.spares.thaw()
-                parked = self.spares.take()
+            parked = await self._take_spare(request)
             if parked is not None:
                 parked.request = request
                 parked.fork_time_ms = max(0.001, (time.monotonic_ns() - began) / 1e6)
         if parked is not None:
             parked.warm_hit = True
             self.served["warm"] += 1
+        return parked
+
+    async def _take_spare(self, request: BoxRequest) -> ForkBox | None:
+        """The one that has most of what is wanted already."""
+        if request.egress is not None:
+            parked = self.doored.take(request.egress)
+        else:
+            parked = self.pinned.take() if request.pin_ahead else None
+        parked = parked or self.spares.take()
+        if parked is None and self.spares.frozen:
+            await self.spares.thaw()
+            parked = self.spares.take()
         return parked
 
     def warmth(self) -> Warmth:
@@ -135,6 +148,19 @@ class ForkTemplate:
     async def _begin_spare(self, box: ForkBox) -> ForkBox:
         await box.ready()
         return await begin(box, self.spec)
+
+    async def _make_pinned(self) -> ForkBox:
+        box = await self._make_spare()
+        return await _or_end(box, self._pin_ahead(box))
+
+    async def _pin_ahead(self, box: ForkBox) -> ForkBox:
+        try:
+            await box.pin_ahead()
+        except SandboxFailed as error:  # no interpreter, or no way to pin one: rollouts say so themselves
+            log.info("event=not_pinned_ahead template=%s message=%r", self.spec.name, error.message)
+            self.pinned.size = 0
+            raise
+        return box
 
     async def _make_doored(self, ports: tuple[int, ...]) -> ForkBox:
         box = await self._make_spare()
@@ -176,7 +202,7 @@ class ForkTemplate:
     @property
     def stocks(self) -> tuple[Spares, ...]:
         """All that is parked of it, by what it is for."""
-        return self.spares, self.vessels, *self.doored.stocks()
+        return self.spares, self.pinned, self.vessels, *self.doored.stocks()
 
     def is_idle(self) -> bool:
         """Whether its process lives and nobody has anything of it, but for what is parked."""
@@ -204,6 +230,7 @@ class ForkTemplate:
     async def close(self) -> None:
         """End the spares and the process."""
         await self.spares.close()
+        await self.pinned.close()
         await self.vessels.close()
         await self.doored.close()
         if self._process is not None:

@@ -2,13 +2,19 @@
 
 A rollout's seed is acknowledged in two steps. `begin` gives the end of a channel that travels to the sandbox with the
 request, and `announce` gives the other end to the supervisor; the result is believed only after `report`, which the
-supervisor answers because it is alive, and so was throughout. When the supervisor is lost, every pin of it has failed,
-and the node kills their sandboxes.
+supervisor answers because it is alive, and so was throughout. Unasked it reports when the last process has ended, which
+it usually has by then. When the supervisor is lost, every pin of it has failed, and the node kills their sandboxes.
+
+A pin that was put on ahead needs no question. What it drew first comes with the result and is compared here; it stands
+if nothing was said of it by then, and the supervisor's end of the channel is open. A failure is told before its
+listener is closed; and a process that ends closes its lowest descriptors first, of which the channel is one
+(`close_files`, fs/file.c).
 """
 
 from __future__ import annotations
 
 import asyncio
+import hmac
 import itertools
 import json
 import os
@@ -19,10 +25,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from hotbed.errors import SandboxFailed
+from hotbed.guest.agent.pinning import CHECK_BYTES
 from hotbed.runtime.replay.request import PinRequest
+from hotbed.runtime.replay.streams import Streams, first_draw
 
 _MESSAGE_LIMIT = 1 << 16
 _PATIENCE_S = 20.0
+_ENDING_S = 0.003  # within which a program's process is gone that has announced its end
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,15 +44,20 @@ class Report:
 
 
 class Ticket:
-    """One pin, as the node holds it, with both ends of its channel until they are on their ways."""
+    """One pin, as the node holds it, with both ends of its channel until they are on their ways.
 
-    __slots__ = ("channel", "end", "final", "id", "on_failure", "request")
+    Without a request it is put on `ahead`: what the supervisor said then. `heard` is the next that it says unasked.
+    """
 
-    def __init__(self, pin_id: int, request: PinRequest, on_failure: Callable[[str], None]) -> None:
+    __slots__ = ("ahead", "channel", "end", "final", "heard", "id", "on_failure", "request")
+
+    def __init__(self, pin_id: int, request: PinRequest | None, on_failure: Callable[[str], None]) -> None:
         self.id = pin_id
         self.request = request
         self.on_failure = on_failure
         self.final: dict[str, Any] | None = None
+        self.ahead: dict[str, Any] | None = None
+        self.heard: asyncio.Future[bool] | None = None
         here, there = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self.end, self.channel = here.detach(), there.detach()
 
@@ -79,7 +93,7 @@ class SupervisorClient:
         """Whether the supervisor is gone."""
         return bool(self._lost)
 
-    def begin(self, request: PinRequest, on_failure: Callable[[str], None]) -> Ticket:
+    def begin(self, request: PinRequest | None, on_failure: Callable[[str], None]) -> Ticket:
         """A pin to be announced. `on_failure` is called at most once, with the reason, as soon as it is known."""
         if self._lost:
             raise SandboxFailed(self._lost)
@@ -91,16 +105,53 @@ class SupervisorClient:
         """Tell the supervisor, once the channel is on its way to the sandbox: both get ready at the same time."""
         end = ticket.take_end()
         if end >= 0:
-            self._post({"op": "pin", "id": ticket.id, **ticket.request.to_wire()}, end)
+            self._post({"op": "pin", "id": ticket.id, **(ticket.request.to_wire() if ticket.request else {})}, end)
         ticket.close_channel()
+
+    def seed(self, ticket: Ticket, request: PinRequest) -> None:
+        """Tell what a pin that was put on ahead is pinned by."""
+        if self._lost:
+            raise SandboxFailed(self._lost)
+        ticket.request = request
+        self._post({"op": "seed", "id": ticket.id, **request.to_wire()})
+
+    async def put_on(self, ticket: Ticket) -> None:
+        """Wait until a process has put its filter on. Raises `SandboxFailed` if none does."""
+        if not await self._heard(ticket, _PATIENCE_S) or ticket.final is not None:
+            raise SandboxFailed(self._lost or "no process was pinned ahead")
+
+    async def _heard(self, ticket: Ticket, patience_s: float) -> bool:
+        """Whether anything is said of it unasked within so long, or was."""
+        if ticket.final is not None or self._lost:
+            return True
+        heard = ticket.heard = self._loop.create_future()
+        timer = self._loop.call_later(patience_s, _tell, heard, False)
+        try:
+            something: bool = await heard
+            return something
+        finally:
+            timer.cancel()
+            ticket.heard = None
 
     async def report(self, ticket: Ticket) -> Report:
         """How a pin stands now. Raises `SandboxFailed` if anything of it was not, or may not have been, pinned."""
+        await self._heard(ticket, _ENDING_S)
         said = ticket.final or await self._ask(ticket)
         if said["state"] not in ("verified", "pending"):
             raise SandboxFailed(f"the rollout was not kept pinned: {said.get('message') or said['state']}")
         ack = "verified" if said["state"] == "verified" else "no-ack"
         return Report(ack=ack, pinned=tuple(said["pinned"]), counts=said["counts"])
+
+    def compared(self, ticket: Ticket, drawn: bytes) -> Report:
+        """The same for one that was put on ahead, by what it drew first."""
+        self._read()
+        if self._lost or ticket.final is not None or ticket.ahead is None or ticket.request is None:
+            raise SandboxFailed(f"the rollout was not kept pinned: {self._lost or (ticket.final or {}).get('message')}")
+        if not drawn:
+            return Report(ack="no-ack", pinned=(), counts={})
+        if not hmac.compare_digest(drawn, first_draw(Streams(ticket.request.seed))[:CHECK_BYTES].hex().encode()):
+            raise SandboxFailed("the rollout was not kept pinned: it drew other bytes than the seed implies")
+        return Report(ack="verified", pinned=tuple(ticket.ahead["pinned"]), counts={})
 
     async def _ask(self, ticket: Ticket) -> dict[str, Any]:
         if self._lost:  # between the program's end and this question
@@ -151,7 +202,7 @@ class SupervisorClient:
         self._loop.remove_writer(self._control)
 
     def _read(self) -> None:
-        while True:
+        while not self._lost:
             try:
                 data = self._control.recv(_MESSAGE_LIMIT)
             except BlockingIOError:
@@ -169,9 +220,13 @@ class SupervisorClient:
         failed = message["state"] == "failed"
         if ticket is not None and ticket.final is None and (failed or message.get("ended")):
             ticket.final = message
+            _tell(ticket.heard, True)
             if failed:
                 del self._tickets[ticket.id]
                 ticket.on_failure(message["message"])
+        elif ticket is not None and message["id"] not in self._asked:
+            ticket.ahead = message
+            _tell(ticket.heard, True)
         answer = self._asked.get(message["id"])
         if answer is not None and not answer.done():
             answer.set_result(message)
@@ -190,7 +245,13 @@ class SupervisorClient:
                 answer.set_exception(SandboxFailed(f"the rollout was not kept pinned: {reason}"))
         tickets, self._tickets = self._tickets, {}
         for ticket in tickets.values():
+            _tell(ticket.heard, True)
             ticket.on_failure(reason)
+
+
+def _tell(heard: asyncio.Future[bool] | None, something: bool) -> None:
+    if heard is not None and not heard.done():
+        heard.set_result(something)
 
 
 def _close_all(fds: Iterable[int]) -> None:

@@ -32,12 +32,12 @@ from hotbed.runtime.replay.answering import Answers
 from hotbed.runtime.replay.exec_patch import ExecPatch
 from hotbed.runtime.replay.processes import identify
 from hotbed.runtime.replay.request import PinRequest
-from hotbed.runtime.replay.streams import Streams
+from hotbed.runtime.replay.streams import Streams, first_draw
 from hotbed.runtime.replay.watcher import OnEvents, Watcher
 
 _log = logging.getLogger(__name__)
 
-CHECK_BYTES, ENTROPY_BYTES = pinning.CHECK_BYTES, pinning.ENTROPY_BYTES
+CHECK_BYTES = pinning.CHECK_BYTES
 _MESSAGE = 64
 _FDS_ROOM = socket.CMSG_SPACE(4 * 4)
 _FLAGS = socket.MSG_CMSG_CLOEXEC | socket.MSG_DONTWAIT
@@ -68,7 +68,9 @@ class Root:
 
     def has_first_number(self) -> bool:
         """Whether its process number is what the first of its kind has in every sandbox."""
-        return self.met and self.inside == (pinned_spawn.NUMBER if self.facts & pinning.SPAWNS else _FIRST_PID)
+        return (self.met or not self.begun) and self.inside == (
+            pinned_spawn.NUMBER if self.facts & pinning.SPAWNS else _FIRST_PID
+        )
 
 
 class Pin:
@@ -77,7 +79,7 @@ class Pin:
     def __init__(
         self,
         pin_id: int,
-        request: PinRequest,
+        request: PinRequest | None,
         channel: socket.socket,
         *,
         writer: Memory,
@@ -86,24 +88,36 @@ class Pin:
         on_change: Callable[[Pin], None],
     ) -> None:
         self.id = pin_id
-        self.level = request.level
         self.state = "pending"
         self.ended = False
         self.message = ""
+        self._memory, self._patch = writer, patch
         self._watcher = watcher
         self._on_change = on_change
         self._channel: socket.socket | None = channel
         self._roots: list[Root] = []
-        self._expected = request.roots
+        self._expected = 1
         self._listeners: set[int] = set()
-        self._streams = Streams(request.seed)
-        self._check = self._check_of(0)  # now, while the sandbox's process is on its way
-        self._answers = Answers(request, self._streams, writer=writer, patch=patch, watching=self)
+        self._early: tuple[Root, Call] | None = None
+        self._request: PinRequest | None = None
+        if request is not None:
+            self.seed(request)  # now, while the sandbox's process is on its way
         self.watch(channel.fileno(), lambda _events: self._hear(channel))
+
+    def seed(self, request: PinRequest) -> None:
+        """What it is pinned by."""
+        self._request, self._expected = request, request.roots
+        self._streams = Streams(request.seed)
+        self._check = first_draw(self._streams)
+        self._answers = Answers(request, self._streams, writer=self._memory, patch=self._patch, watching=self)
+        for root in self._roots:
+            root.check = self._check
+        if self._early is not None:
+            self._guard(self._answer, *self._early)
 
     def watch(self, fd: int, call: OnEvents, events: int = select.EPOLLIN) -> None:
         """Watch for a part of this rollout: whatever goes wrong there is this rollout's failure."""
-        self._watcher.watch(fd, lambda found: self._guard(call, found), events)
+        self._watcher.watch(fd, partial(self._guard, call), events)
 
     def release(self, fd: int) -> None:
         """Stop watching and close."""
@@ -117,8 +131,8 @@ class Pin:
             "state": self.state,
             "ended": self.ended,
             "message": self.message,
-            "pinned": self._pinned() if self.state == "verified" else [],
-            "counts": self._answers.counts(),
+            "pinned": self._pinned() if self.state in ("ahead", "verified") else [],
+            "counts": self._answers.counts() if self._request is not None else {},
         }
 
     def _hear_all(self) -> None:
@@ -137,16 +151,22 @@ class Pin:
         self._close_channel()
         while self._listeners:
             self.release(self._listeners.pop())
-        self._answers.close()
+        if self._request is not None:
+            self._answers.close()
+
+    def drop(self) -> None:
+        """Nobody wants to hear of it. It is served to its end; one that was never seeded ends now."""
+        if self._request is None:
+            self.close()
 
     def _close_channel(self) -> None:
         if self._channel is not None:
             self.release(self._channel.detach())
             self._channel = None
 
-    def _guard(self, call: OnEvents, events: int) -> None:
+    def _guard(self, call: Callable[..., object], *words: object) -> None:
         try:
-            call(events)
+            call(*words)
         except Exception as error:  # noqa: BLE001 (boundary: one rollout's trouble must not end the others')
             self._give_up(error)
 
@@ -181,17 +201,21 @@ class Pin:
             self._end_if_over()
         return True
 
-    def _check_of(self, number: int) -> bytes:
-        return self._streams.fixed(f"check:{number}", CHECK_BYTES + ENTROPY_BYTES)
+    def _is_full(self) -> bool:
+        return self._request is not None and self._request.level == "full"
 
     def _meet(self, listener: int, inside: int, facts: int) -> None:
         number = len(self._roots)
-        root = Root(listener, inside, facts, name=str(number), check=self._check_of(number) if number else self._check)
+        check = b"" if self._request is None else first_draw(self._streams, number) if number else self._check
+        root = Root(listener, inside, facts, name=str(number), check=check)
         self._roots.append(root)
         self._listeners.add(listener)
         notify.stay_on_one_cpu(listener)
         self._watcher.watch(listener, partial(self._called, root))
-        if number + 1 == self._expected and self._channel is not None:
+        if self._request is None:
+            self.state = "ahead"
+            self._on_change(self)
+        elif number + 1 == self._expected and self._channel is not None:
             self._watcher.forget(self._channel.fileno())  # what still comes can wait until somebody wants to know
 
     def _pinned(self) -> list[str]:
@@ -199,7 +223,7 @@ class Pin:
             ("aslr", all(root.facts & pinning.ADDRESSES for root in self._roots)),
             ("hash_seed", all(root.facts & pinning.HASHES for root in self._roots)),
             ("pid", self._roots[0].has_first_number()),
-            ("clock", self.level == "full"),
+            ("clock", self._is_full()),
         )
         return [*_SERVED, *(name for name, holds in facts if holds)]
 
@@ -217,8 +241,12 @@ class Pin:
 
     def _serve(self, root: Root) -> None:
         call = notify.receive(root.listener)
-        if call is None:
-            return
+        if call is not None and self._request is None:
+            self._early = (root, call)
+        elif call is not None:
+            self._answer(root, call)
+
+    def _answer(self, root: Root, call: Call) -> None:
         try:
             if root.met:
                 self._answers.answer(root.listener, call)
@@ -236,15 +264,16 @@ class Pin:
         """Whether the last process under a filter is gone, and none can follow."""
         if not self._listeners and self._channel is None and self.state != "failed":
             self.ended = True
+            if self.state != "ahead" or self._request is None:
+                self._on_change(self)
             self.close()
-            self._on_change(self)
 
     def _begin(self, root: Root, call: Call) -> None:
         """The first draw, by the process that has just put itself under the filter."""
         if call.number != calls.GETRANDOM:
             raise ValueError(f"call {call.number} came before the first draw")
         root.begun = True
-        clocks = self.level == "full" and not root.facts & pinning.SPAWNS  # the agent's clock stays real
+        clocks = self._is_full() and not root.facts & pinning.SPAWNS  # the agent's clock stays real
         self._answers.give(call, root.check, patched=bool(root.facts & pinning.VDSO) or clocks)
         notify.answer(root.listener, call.id, len(root.check))
         if root.facts & pinning.SPAWNS:

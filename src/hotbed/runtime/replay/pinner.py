@@ -18,8 +18,11 @@ class Pinner:
         self._client: SupervisorClient | None = None
         self._starting = asyncio.Lock()
 
-    async def begin(self, request: PinRequest, on_failure: Callable[[str], None]) -> Pinned:
-        """A pin, to be used as a context. `on_failure` hears at once when its rollout can no longer be believed."""
+    async def begin(self, request: PinRequest | None, on_failure: Callable[[str], None]) -> Pinned:
+        """A pin, to be used as a context. `on_failure` hears at once when its rollout can no longer be believed.
+
+        Without a request it is to be put on ahead, at level `rng`, for one process.
+        """
         client = self._client
         if client is None or client.lost:
             client = await self._fresh()
@@ -50,18 +53,32 @@ class Pinned:
     def __exit__(self, *_: object) -> None:
         self.drop()
 
+    ahead = False  # whether a process has it on already
+
     @property
-    def channel(self) -> int:
-        """The descriptor that goes to the sandbox."""
-        return self._ticket.channel
+    def fds(self) -> tuple[int, ...]:
+        """What goes to the sandbox with the request."""
+        return () if self.ahead else (self._ticket.channel,)
+
+    async def put_on(self) -> None:
+        """Wait until a process has it on, ahead of its seed. Raises `SandboxFailed` if none does."""
+        await self._client.put_on(self._ticket)
+        self.ahead = True
+
+    def seed(self, request: PinRequest) -> None:
+        """What one that was put on ahead is pinned by. Raises `SandboxFailed` when the supervisor is gone."""
+        self._client.seed(self._ticket, request)
 
     def sent(self) -> None:
         """The channel is on its way to the sandbox. Idempotent."""
         self._client.announce(self._ticket)
 
-    async def report(self) -> Report:
-        """How it stands. Raises `SandboxFailed` if anything was not, or may not have been, pinned."""
-        return await self._client.report(self._ticket)
+    async def report(self, drawn: bytes = b"") -> Report:
+        """How it stands. Raises `SandboxFailed` if anything was not, or may not have been, pinned.
+
+        What was put on ahead is judged by what it drew first.
+        """
+        return self._client.compared(self._ticket, drawn) if self.ahead else await self._client.report(self._ticket)
 
     def drop(self) -> None:
         """Hear no more of it. Idempotent."""

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import hashlib
 
+from hotbed.guest.agent.pinning import CHECK_BYTES, ENTROPY_BYTES
+
 SEED_BYTES = 32
 _FORMAT = b"hotbed-replay-1\0"
 _FIRST_BLOCK, _BLOCK = 512, 4096
@@ -61,6 +63,11 @@ class Streams:
     def fixed(self, label: str, size: int) -> bytes:
         """The first bytes of a stream: a value that the seed names."""
         return self.stream(label).take(size)
+
+
+def first_draw(streams: Streams, root: int = 0) -> bytes:
+    """What a process that pins itself draws first: a part that is compared, and a seed for its generators."""
+    return streams.fixed(f"check:{root}", CHECK_BYTES + ENTROPY_BYTES)
 
 
 def derive(seed: bytes, *path: str | int) -> bytes:

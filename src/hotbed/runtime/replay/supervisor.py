@@ -1,8 +1,9 @@
 """The process that answers the stopped calls of every pinned rollout of a node.
 
 One thread, one epoll. The node's control channel (SEQPACKET, JSON) brings `pin` with the channel to the sandbox, asks
-for a `report` about one, and says `drop` when it wants to hear no more. Unasked, the supervisor reports when a rollout
-has failed or has ended. When the control channel ends, so does the process, and with it every listener.
+for a `report` about one, and says `drop` when it wants to hear no more. A `pin` without a seed is put on ahead, and
+gets its `seed` later. Unasked, the supervisor reports when a process is pinned ahead, when a rollout has failed or has
+ended. When the control channel ends, so does the process, and with it every listener.
 
 A listener lives exactly as long as this process or its last sandboxed process. So a node that gets a report *after* a
 rollout's result, or of its end, knows that every call in it was answered: had the supervisor died, nobody would
@@ -59,16 +60,23 @@ class Supervisor:
         message = json.loads(data)
         if message["op"] == "pin":
             self._begin(message, frames.unpack_fds(ancillary)[0])
-        elif message["op"] == "report":
-            pin = self._pins.get(message["id"])
+        else:
+            self._order(message, self._pins.get(message["id"]))
+
+    def _order(self, message: dict[str, Any], pin: Pin | None) -> None:
+        """What is about one that has begun."""
+        if message["op"] == "report":
             self._say(pin.report() if pin is not None else {"id": message["id"], "state": "unknown"})
-        elif message["op"] == "drop":
-            self._pins.pop(message["id"], None)  # it goes on being served until its last process has ended
+        elif pin is not None and message["op"] == "seed":
+            pin.seed(PinRequest.from_wire(message))
+        elif pin is not None and message["op"] == "drop":
+            del self._pins[pin.id]
+            pin.drop()
 
     def _begin(self, message: dict[str, Any], channel: int) -> None:
         self._pins[message["id"]] = Pin(
             message["id"],
-            PinRequest.from_wire(message),
+            PinRequest.from_wire(message) if message.get("seed") else None,
             socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET, 0, channel),
             writer=self._memory,
             patch=self._patch,

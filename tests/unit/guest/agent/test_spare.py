@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import os
+import socket
 
+import pytest
+
+from hotbed.guest import kernel
+from hotbed.guest.agent.pinning import CHECK_BYTES
+from hotbed.runtime.replay.streams import Streams, first_draw
 from tests.unit.guest.agent_process import AgentProcess, gone
 from tests.unit.guest.conftest import MakeAgent
+from tests.unit.runtime.replay.supervised import SEED, Supervised, supervised
 
 
 def children_of(pid: int) -> list[int]:
@@ -45,6 +53,61 @@ def test_it_ends_with_the_agent(make_agent: MakeAgent) -> None:
     os.kill(agent.pid, 9)
 
     assert gone(spare)
+
+
+@pytest.fixture
+def unprivileged() -> None:
+    """A filter without that needs a capability that tests may not have."""
+    kernel.prctl(kernel.PR_SET_NO_NEW_PRIVS, 1)
+
+
+def pinned_ahead(agent: AgentProcess, node: Supervised) -> int:
+    """Have its spare pinned; the pin's number."""
+    pin_id, channel = node.pin_ahead()
+    with channel:
+        assert agent.ask("pin", fds=[channel.fileno()])["op"] == "done"
+    assert json.loads(node.control.recv(1 << 16))["state"] == "ahead"
+    return pin_id
+
+
+@pytest.mark.usefixtures("unprivileged")
+def test_one_that_is_pinned_ahead_runs_pinned_code_with_the_seed_that_comes(make_agent: MakeAgent) -> None:
+    """It tells what it drew first; a second program has to bring a channel."""
+    draw = "import os; print(os.urandom(8).hex(), os.getpid())"
+    with supervised() as node:
+        agent, spare = parked(make_agent)
+        pin_id = pinned_ahead(agent, node)
+        node.seed(pin_id)
+        first = agent.run("code", draw, pin="rng", ahead=True)
+        agent.start_exec("code", draw, pin="rng", ahead=True)
+        refused, _, _ = agent.receive()
+        expected, _ = node.run(lambda: os.urandom(8).hex())
+
+    assert first.stdout.split() == [expected.encode(), str(spare).encode()]
+    assert bytes.fromhex(first.header["check"]) == first_draw(Streams(SEED))[:CHECK_BYTES]
+    assert (refused["op"], refused["code"]) == ("error", "busy")
+
+
+@pytest.mark.usefixtures("unprivileged")
+def test_one_that_is_pinned_ahead_is_for_nothing_else(make_agent: MakeAgent) -> None:
+    """It ends, though it waits for a seed; the program runs in a process of its own, with the host's randomness."""
+    with supervised() as node:
+        agent, spare = parked(make_agent)
+        pinned_ahead(agent, node)
+        result = agent.run("code", "import os; print(os.getpid())")
+
+        assert result.status == "ok" and int(result.stdout) != spare and "check" not in result.header
+        assert gone(spare)
+
+
+def test_only_a_spare_can_be_pinned_ahead(make_agent: MakeAgent) -> None:
+    """Where none waits, or twice, the node is told."""
+    agent = make_agent()
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    with ours, theirs:
+        answer = agent.ask("pin", fds=[theirs.fileno()])
+
+    assert (answer["op"], answer["code"]) == ("error", "busy")
 
 
 def test_it_times_out_like_any_other(make_agent: MakeAgent) -> None:

@@ -40,6 +40,18 @@ class Supervised:
         ours.close()
         return self._last, theirs
 
+    def pin_ahead(self) -> tuple[int, socket.socket]:
+        """The same without a seed, for now."""
+        self._last += 1
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        socket.send_fds(self.control, [json.dumps({"op": "pin", "id": self._last}).encode()], [ours.fileno()])
+        ours.close()
+        return self._last, theirs
+
+    def seed(self, pin_id: int, seed: bytes = SEED) -> None:
+        """What a pin that was put on ahead is pinned by."""
+        self.control.send(json.dumps({"op": "seed", "id": pin_id, **PinRequest(seed=seed).to_wire()}).encode())
+
     def ask(self, pin_id: int) -> dict[str, Any]:
         """The report about a pin that is still running."""
         self.control.send(json.dumps({"op": "report", "id": pin_id}).encode())

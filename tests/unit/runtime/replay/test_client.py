@@ -12,7 +12,7 @@ import pytest
 
 from hotbed.errors import SandboxFailed
 from hotbed.guest import kernel
-from hotbed.guest.agent.pinning import Pinning
+from hotbed.guest.agent.pinning import NotPinned, Pinning
 from hotbed.runtime.replay import client as client_module
 from hotbed.runtime.replay import supervisor
 from hotbed.runtime.replay.client import SupervisorClient, Ticket
@@ -85,6 +85,98 @@ def test_a_rollout_that_goes_on_can_be_asked_about() -> None:
         os.waitpid(child, 0)
 
         assert report.ack == "verified"
+
+    drive(test)
+
+
+def waiting_child(client: SupervisorClient, ticket: Ticket) -> tuple[int, int]:
+    """A child that is pinned ahead, draws, and says what; and where it says it."""
+    source, sink = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        kernel.prctl(kernel.PR_SET_NO_NEW_PRIVS, 1)
+        os.close(ticket.take_end())
+        try:
+            os.write(sink, Pinning().wait(socket.socket(fileno=ticket.channel))[0].hex().encode())
+        except NotPinned:
+            os.write(sink, b"not pinned")
+        os._exit(0)
+    os.close(sink)
+    client.announce(ticket)
+    return pid, source
+
+
+def test_what_is_pinned_ahead_waits_for_its_seed_and_is_judged_by_what_it_drew() -> None:
+    """Without a question to the supervisor. Other bytes are a failure, and none is no verification."""
+
+    async def test(client: SupervisorClient, _pid: int) -> None:
+        ticket = client.begin(None, pytest.fail)
+        child, source = waiting_child(client, ticket)
+        await client.put_on(ticket)
+        os.set_blocking(source, False)
+        with pytest.raises(BlockingIOError):
+            os.read(source, 100)
+        client.seed(ticket, PinRequest(seed=SEED))
+        os.waitpid(child, 0)
+        drawn = os.read(source, 100)
+        os.close(source)
+
+        report = client.compared(ticket, drawn)
+        assert report.ack == "verified" and {"getrandom", "aslr"} <= set(report.pinned)
+        assert client.compared(ticket, b"").ack == "no-ack"
+        with pytest.raises(SandboxFailed, match="other bytes"):
+            client.compared(ticket, drawn[::-1])
+        client.drop(ticket)
+
+    drive(test)
+
+
+def test_what_is_pinned_ahead_is_not_believed_once_the_supervisor_has_gone() -> None:
+    """Also before the loop has heard of its end."""
+    told: list[str] = []
+
+    async def test(client: SupervisorClient, pid: int) -> None:
+        ticket = client.begin(None, told.append)
+        child, source = waiting_child(client, ticket)
+        await client.put_on(ticket)
+        client.seed(ticket, PinRequest(seed=SEED))
+        os.waitpid(child, 0)
+        drawn = os.read(source, 100)
+        os.close(source)
+        os.kill(pid, signal.SIGKILL)
+        os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
+
+        with pytest.raises(SandboxFailed, match="not kept pinned"):
+            client.compared(ticket, drawn)
+
+    drive(test)
+    assert len(told) == 1
+
+
+def test_a_pin_ahead_that_nobody_seeds_lets_go_of_who_waits() -> None:
+    """Its draw fails: it must never run on with the kernel's bytes."""
+
+    async def test(client: SupervisorClient, _pid: int) -> None:
+        ticket = client.begin(None, pytest.fail)
+        child, source = waiting_child(client, ticket)
+        await client.put_on(ticket)
+        client.drop(ticket)
+        os.waitpid(child, 0)
+        assert os.read(source, 100) == b"not pinned"
+        os.close(source)
+
+    drive(test)
+
+
+def test_where_no_process_is_pinned_ahead_nobody_waits_for_long() -> None:
+    """It ended before it was."""
+
+    async def test(client: SupervisorClient, _pid: int) -> None:
+        ticket = client.begin(None, pytest.fail)
+        client.announce(ticket)
+        with pytest.raises(SandboxFailed, match="ahead"):
+            await client.put_on(ticket)
+        client.drop(ticket)
 
     drive(test)
 
