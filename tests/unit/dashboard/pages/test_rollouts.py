@@ -53,14 +53,28 @@ def test_a_program_that_prints_markup_is_shown_as_text(tmp_path: Path) -> None:
             asked = json.dumps({"code": EVIL, "command": EVIL, "args": [EVIL], "spec": {"tests": EVIL}}).encode()
             here.note(
                 entry(n, kind=kind, request=asked, stdout=EVIL.encode(), stderr=EVIL.encode(), details=details, **names)
-                for n, kind in enumerate(("rollout", "grade", "put"))
+                for n, kind in enumerate(("rollout", "grade", "put", "episode"))
             )
-            for path in ("/rollouts", *(f"/rollouts/rollout_{n:06}" for n in range(3)), "/groups"):
+            for path in ("/rollouts", *(f"/rollouts/rollout_{n:06}" for n in range(4)), "/groups"):
                 page = await here.get(path)
                 assert page.status == 200
                 assert b"<script>alert" not in page.body
                 assert b"<img src=x" not in page.body
                 assert b"&lt;script&gt;alert" in page.body
+
+    asyncio.run(scenario())
+
+
+def test_an_episode_shows_its_actions_and_what_they_showed(tmp_path: Path) -> None:
+    """With its sum of rewards, what is missing of it, and the button that plays it again."""
+
+    async def scenario() -> None:
+        async with looking(tmp_path) as here:
+            asked, details = json.dumps({"actions": ["press-41"]}).encode(), {"reason": "", "unkept_steps": 3}
+            here.note([entry(1, kind="episode", request=asked, stdout=b"saw-42", reward=2.5, details=details)])
+            page = words(await here.get("/rollouts/rollout_000001"))
+            for text in ("press-41", "saw-42", "2.5", "the last 3 are not kept", "Replay"):
+                assert text in page
 
     asyncio.run(scenario())
 
