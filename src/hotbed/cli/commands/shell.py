@@ -11,7 +11,6 @@ from hotbed.cli.output import Output
 from hotbed.cli.terminal import attached, size_here
 from hotbed.errors import InvalidRequest
 
-SHELL = ("/bin/sh", "-c", "command -v bash >/dev/null 2>&1 && exec bash -i || exec sh -i")
 DAY_S = 24 * 3600.0
 
 
@@ -35,6 +34,12 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     return parser
 
 
+def shell(*, on_terminal: bool) -> list[str]:
+    """The best shell of the template; one that is piped to prompts nobody."""
+    how = " -i" if on_terminal else ""
+    return ["/bin/sh", "-c", f"command -v bash >/dev/null 2>&1 && exec bash{how} || exec sh{how}"]
+
+
 def run(args: argparse.Namespace) -> int:
     """Talk to it until it ends."""
     from hotbed import Sandbox, connect
@@ -49,7 +54,7 @@ def run(args: argparse.Namespace) -> int:
         )
         try:
             process = sandbox.process(
-                commands=[args.argv or list(SHELL)],
+                commands=[args.argv or shell(on_terminal=on_terminal)],
                 env={"PS1": r"\w\$ ", **variables(args.env)},
                 cwd=args.cwd,
                 timeout_seconds=args.timeout,

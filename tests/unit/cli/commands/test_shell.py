@@ -48,6 +48,14 @@ def test_what_is_piped_in_is_its_input(hotbed: Hotbed, type_in: Callable[[bytes]
     assert (said.code, said.out) == (5, "from inside\n")
 
 
+def test_a_shell_that_is_piped_to_prompts_nobody(hotbed: Hotbed, type_in: Callable[[bytes], None]) -> None:
+    """What it says is what the script says."""
+    type_in(b"echo from inside\nexit 5\n")
+    said = hotbed("shell", "python")
+
+    assert (said.code, said.out, said.err) == (5, "from inside\n", "")
+
+
 def test_a_sandbox_that_lives_is_used_and_left(
     hotbed: Hotbed, node_socket: str, type_in: Callable[[bytes], None]
 ) -> None:
