@@ -17,7 +17,7 @@ from hotbed.node.templates import Templates
 from hotbed.node.tenants import TEMPLATE_MARK
 from hotbed.server.admission import named_template
 from hotbed.server.operation import Call, Handler
-from hotbed.server.published import route
+from hotbed.server.published import Refused, route
 from hotbed.server.routes.templates import make, of_everybody, remove, rows
 from hotbed.wire.checks import require
 from hotbed.wire.routes import Route
@@ -48,6 +48,9 @@ async def create(node: Node, call: Call) -> dict[str, Any]:
     request = _baking(body, width)
     if call.tenant is not None:
         request = named_template(node, request, call.tenant)
+        if _ready(body).get("network") and not call.tenant.tier.network:
+            said = f"tier {call.tenant.tier.name} gives no sandbox a network; pro and the tiers above it do"
+            raise Refused(403, "network_requires_pro", said)
     node.check_open()
     row = await make(node, call, request)
     node.templates.widths[row.name] = width

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.unit.server.asking import ask
-from tests.unit.server.keyed import doorway
+from tests.unit.server.keyed import TIERS, doorway
 
 BAKE = {"name": "mine", "image": "python", "pool": {"width": 8}, "ready": {"cmd": "true", "env": {"A": "b"}}}
 
@@ -46,6 +46,22 @@ def test_a_bake_becomes_live_and_is_the_same_twice(tmp_path: Path) -> None:
             assert (await way.raw("acme", "POST", "/v1/templates/mine/release", {})).json["released"] is True
             assert (await way.raw("acme", "DELETE", "/v1/templates/mine")).json["deleted"] is True
             assert (await way.raw("acme", "GET", "/v1/templates/mine")).status == 404
+
+    asyncio.run(scenario())
+
+
+def test_a_network_that_the_tier_has_not_is_refused_in_the_clients_own_words(tmp_path: Path) -> None:
+    """Before anything is made; without one, the same is baked."""
+
+    async def scenario() -> None:
+        async with doorway(tmp_path, tiers={"small": {**TIERS["small"], "network": False}}) as way:
+            wired = {**BAKE, "ready": {"cmd": "true", "network": True}}
+            refused = await way.raw("acme", "POST", "/v1/templates", wired)
+            assert (refused.status, refused.json["code"]) == (403, "network_requires_pro")
+            assert (await way.raw("acme", "GET", "/v1/templates/mine")).status == 404
+            body = {"template": "python", "egress": {"mode": "open"}}
+            assert (await way.ask("acme", "POST", "/v1/sandboxes", body)).json["code"] == "tier_limit"
+            assert (await way.raw("acme", "POST", "/v1/templates", BAKE)).status == 201
 
     asyncio.run(scenario())
 
