@@ -122,6 +122,8 @@ def test_what_was_not_recorded_is_refused_and_named(earth: World, client: Client
         return any(row.reason.startswith("not in the recording: GET http://good.test:80/at-") for row in found)
 
     assert first.stdout == "200\n" and not report.identical
+    assert {item.source for item in report.differences} == {"network"}
+    assert report.differences[-1].replayed.startswith("not in the recording: GET http://good.test:80/at-")
     assert wait_until(named)
 
 

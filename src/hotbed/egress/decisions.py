@@ -16,6 +16,7 @@ from hotbed.egress.entries import Entry
 from hotbed.egress.policy import Policy
 
 Speech = Literal["tls", "http", "opaque"]
+NOT_RECORDED = "not in the recording"  # how the reason begins of what a sealed recording lacks
 _WEB_PORTS = {80: "http", 443: "tls"}
 
 

@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import replace
 
+from hotbed.egress.decisions import NOT_RECORDED
 from hotbed.wire.execs import ExecResponse
 from hotbed.wire.ledger import Difference
 
@@ -25,7 +26,18 @@ _YEAR_S = 365 * 86400.0
 
 
 def compare(recorded: ExecResponse, replayed: ExecResponse) -> Iterator[Difference]:
-    """Every respect in which two runs differ: status, exit code, signal, then the streams."""
+    """Every respect in which two runs differ: status, exit code, signal, the streams, and what a recording lacked."""
+    found = list(_compare(recorded, replayed))
+    told = replayed.egress or {}
+    tried = bool(told.get("allowed") or told.get("denied"))
+    for difference in found:
+        yield replace(difference, source="network") if tried and difference.source == "unknown" else difference
+    for item in told.get("refused", ()) if found else ():
+        if item["reason"].startswith(NOT_RECORDED):
+            yield Difference(what="network", replayed=item["reason"], source="network")
+
+
+def _compare(recorded: ExecResponse, replayed: ExecResponse) -> Iterator[Difference]:
     for name in ("status", "exit_code", "signal"):
         old, new = getattr(recorded, name), getattr(replayed, name)
         if old != new:

@@ -57,6 +57,19 @@ def test_every_respect_is_compared() -> None:
     assert list(compare(a, a)) == []
 
 
+def test_what_a_recording_lacked_is_named() -> None:
+    """Where the runs differ; what cannot be told else is laid to the network that was asked."""
+    same: dict[str, Any] = {"status": "ok", "ok": True, "exit_code": 0, "signal": None}
+    refused = [{"to": "a.org", "port": 443, "reason": "not in the recording: GET https://a.org:443/", "count": 1}]
+    recorded = ExecResponse(id="a", stdout="yes", **same)
+    replayed = ExecResponse(id="b", stdout="no", egress={"allowed": 1, "denied": 1, "refused": refused}, **same)
+
+    told = [(difference.what, difference.source, difference.replayed) for difference in compare(recorded, replayed)]
+
+    assert told == [("stdout", "network", "no"), ("network", "network", refused[0]["reason"])]
+    assert list(compare(recorded, ExecResponse(id="c", stdout="yes", egress=replayed.egress, **same))) == []
+
+
 def test_large_streams_are_compared_fast() -> None:
     """16 MiB of output with the difference at its end is a few comparisons, not 16 million."""
     data = os.urandom(1 << 20) * 16

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from functools import partial
+from http import HTTPStatus
 from typing import TYPE_CHECKING
 
 import h11
 
-from hotbed.egress.decisions import Target, Verdict, Way
+from hotbed.egress.decisions import NOT_RECORDED, Target, Verdict, Way
 from hotbed.runtime.egress import sockets
 from hotbed.runtime.egress.flow import Flow
 from hotbed.runtime.egress.recordings import BODY_LIMIT, Reply, key_of
@@ -34,7 +35,7 @@ async def answer(web: Web, flow: Flow, request: h11.Request, target: Target, way
     fetch = partial(_fetch, web, flow, request, body, target, way, path)
     reply = await recording.reply(key, None if web.ward.sealed else fetch)
     if reply is None:
-        raise flow.refuse(named, Verdict(allowed=False, reason=f"not in the recording: {flow.method} {url[:_TEXT]}"))
+        raise flow.refuse(named, Verdict(allowed=False, reason=f"{NOT_RECORDED}: {flow.method} {url[:_TEXT]}"))
     if not flow.is_told():
         flow.allow(named, None, Verdict(allowed=True, reason="from the recording"))
     await _give(web, flow, request, reply)
@@ -90,10 +91,19 @@ async def _heard(theirs: h11.Connection, outer: object) -> Reply:
             raise ConnectionResetError("it ended in its answer")
 
 
+def words_of(status: int) -> bytes:
+    """What a status is called, which is what many programs show of a refusal."""
+    try:
+        return HTTPStatus(status).phrase.encode()
+    except ValueError:
+        return b""
+
+
 async def _give(web: Web, flow: Flow, request: h11.Request, reply: Reply) -> None:
     headers = list(reply.headers)
     bodiless = request.method == b"HEAD" or reply.status in _BODILESS
     if not bodiless:
         headers.append((b"content-length", b"%d" % len(reply.body)))
-    events = [h11.Response(status_code=reply.status, headers=headers), h11.Data(data=reply.body), h11.EndOfMessage()]
+    head = h11.Response(status_code=reply.status, headers=headers, reason=words_of(reply.status))
+    events = [head, h11.Data(data=reply.body), h11.EndOfMessage()]
     await web.hand_in(flow, *(events if not bodiless else (events[0], events[2])))

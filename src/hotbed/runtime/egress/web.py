@@ -23,7 +23,7 @@ from hotbed.runtime.egress import sockets, tls
 from hotbed.runtime.egress.flow import Flow
 from hotbed.runtime.egress.masking import Mask
 from hotbed.runtime.egress.relay import relay
-from hotbed.runtime.egress.replies import answer
+from hotbed.runtime.egress.replies import answer, words_of
 from hotbed.runtime.egress.targets import Refused, target_from
 
 if TYPE_CHECKING:
@@ -195,7 +195,8 @@ class Web:
             return
         body = text.encode() + b"\n"
         headers = [("content-type", "text/plain; charset=utf-8"), ("content-length", str(len(body)))]
-        await self._reply(h11.Response(status_code=status, headers=[*headers, ("connection", "close")]))
+        headers.append(("connection", "close"))
+        await self._reply(h11.Response(status_code=status, headers=headers, reason=words_of(status)))
         await self._reply(h11.Data(data=body))
         await self._reply(h11.EndOfMessage())
 

@@ -21,6 +21,9 @@ from hotbed.wire.egress import EgressList, EgressRow, EgressState
 FILTERS = ("sandbox_id", "rollout_id", "template", "kind", "name", "verdict")
 
 
+VERDICTS = ("allowed", "denied", "cut", "failed")
+
+
 async def get(node: Node, call: Call) -> EgressState:
     """The policy a sandbox has."""
     return _state(node.sessions.get(call.segment("id")))
@@ -50,6 +53,8 @@ async def listing(node: Node, call: Call) -> EgressList:
     if unknown:
         raise InvalidRequest(f"attempts cannot be asked for by {unknown[0][:64]!r}", hint=f"by {', '.join(FILTERS)}")
     limit = min(number_of(query.get("limit"), "limit") or PAGE, PAGE_LIMIT)
+    if query.get("verdict", "denied") not in VERDICTS:
+        raise InvalidRequest(f"{query['verdict'][:64]!r} is no verdict", hint=f"verdicts: {', '.join(VERDICTS)}")
     before = number_of(query.get("before"), "before")
     where = {name: query[name] for name in FILTERS if name in query}
     if call.sight is not None:

@@ -39,9 +39,11 @@ def test_attempts_are_listed_page_by_page(tmp_path: Path) -> None:
         page = (await ask(app, "GET", "/v1/egress?limit=2")).json
         rest = (await ask(app, "GET", f"/v1/egress?before={page['next']}&verdict=allowed")).json
         mistyped = await ask(app, "GET", "/v1/egress?veridct=denied")
+        no_verdict = await ask(app, "GET", "/v1/egress?verdict=refused")
         assert [row["rollout_id"] for row in page["attempts"]] == ["rollout_2", "rollout_1"]
         assert [row["rollout_id"] for row in rest["attempts"]] == ["rollout_0"]
         assert page["attempts"][0]["at"].endswith("Z") and page["attempts"][0]["leak"] is True
+        assert (no_verdict.status, "denied" in no_verdict.json["hint"]) == (400, True)
         assert (mistyped.status, "verdict" in mistyped.json["hint"]) == (400, True)
 
     in_app(tmp_path, scenario)
