@@ -24,13 +24,14 @@ from hotbed.node.ledger.entry import Entry
 from hotbed.node.ledger.spool import Spool, records, segments
 from hotbed.node.ledger.store import Store
 from hotbed.node.ledger.usage import UsageRow
-from hotbed.node.ledger.writer import Retention, UsageRows, Writer, add, decode
+from hotbed.node.ledger.writer import Retention, UsageRows, Writer, add, decode, silent
 from hotbed.node.state.database import place_of
 
 T = TypeVar("T")
 
 log = logging.getLogger(__name__)
 
+PATIENCE_S = 30.0  # with who reads at this moment
 _encode = msgspec.msgpack.Encoder().encode
 
 
@@ -63,10 +64,17 @@ class Ledger:
         self._writer.put_usage(UsageRows(run=run, rows=tuple(rows)))
 
     def read(self, look: Callable[[Store], T]) -> T:
-        """Look something up, with everything noted so far in view, if the database takes it. Blocks."""
+        """Look something up, with everything noted so far in view, if the database takes it. Blocks.
+
+        Raises `NodeUnavailable` when the database is away.
+        """
         self._writer.flush()
-        with self._lock:
+        if not self._lock.acquire(timeout=PATIENCE_S):
+            raise silent()
+        try:
             return look(self._reader)
+        finally:
+            self._lock.release()
 
     def flush(self) -> None:
         """Wait until all that was noted is committed, or waits in the spool for a database that is away."""

@@ -5,7 +5,8 @@ each rollout would take time from the next one.
 
 A database that cannot be written now, because it is away or its disk is full, costs nothing but time: what was to be
 committed is set aside, which is to say forgotten here and known to be in the spool, and every few seconds it is tried
-whether the spool's segments can be moved after all. So no outage fills the memory, and none needs a restart. What the
+whether the spool's segments can be moved after all. What queues up behind a database that takes a request and does not
+answer is set aside as well. So no outage fills the memory, and none needs a restart. What the
 database refuses for what it is, however often it is asked, is lost: it is counted, and named in the log.
 """
 
@@ -16,7 +17,7 @@ import queue
 import threading
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import msgspec
@@ -31,6 +32,8 @@ log = logging.getLogger(__name__)
 
 _BATCH = 512
 _GATHER_S = 0.05
+_QUEUE = 20_000
+_FLUSH_S = 30.0
 _RETAIN_EVERY_S = 300.0
 _GROWTH = 8  # and whenever such a part of what may be kept was added since
 _AGAIN_S = (0.5, 1.0, 2.0, 4.0, 8.0, 15.0)  # the last one for as long as it takes
@@ -63,6 +66,7 @@ class Writer:
         self._queue: queue.SimpleQueue[tuple[int, Entry] | threading.Event | UsageRows | None] = queue.SimpleQueue()
         self._wanted = threading.Event()  # somebody waits for what has queued up
         self._behind: Counter[int] = Counter()  # entries that were set aside, by the segment that holds them
+        self._lock = threading.Lock()  # over `_behind`
         self._tries = 0
         self._again_s = 0.0
         self.lost = 0
@@ -71,18 +75,22 @@ class Writer:
 
     def put(self, segment: int, entry: Entry) -> None:
         """Have an entry of a segment committed, soon."""
-        self._queue.put((segment, entry))
+        if self._queue.qsize() < _QUEUE:
+            self._queue.put((segment, entry))
+        else:
+            self._set_aside({segment: 1})
 
     def put_usage(self, rows: UsageRows) -> None:
         """Have sums kept, soon."""
         self._queue.put(rows)
 
     def flush(self) -> None:
-        """Wait until all that was put is committed, or set aside."""
+        """Wait until all that was put is committed, or set aside. Raises `NodeUnavailable` when that takes too long."""
         done = threading.Event()
         self._queue.put(done)
         self._wanted.set()
-        done.wait(timeout=60.0)
+        if not done.wait(timeout=_FLUSH_S):
+            raise silent()
 
     def stats(self) -> dict[str, int]:
         """What waits to be committed, what waits for the database to take it again, and what is lost."""
@@ -148,31 +156,38 @@ class Writer:
             else:
                 self._committed(counts)
                 return
-        self._behind.update(counts)
+        self._set_aside(counts)
+
+    def _set_aside(self, counts: Mapping[int, int]) -> None:
+        with self._lock:
+            self._behind.update(counts)
 
     def _catch_up(self, *, now: bool) -> None:
         """Move what was set aside, if it is time to try."""
         if not self._behind or (time.monotonic() < self._again_s and not now):
             return
-        count = self._behind.total()
+        with self._lock:
+            behind = sorted(self._behind.items())
         try:
-            for segment in sorted(self._behind):
+            for segment, count in behind:  # whatever else is set aside meanwhile is in nobody's count yet
                 entries = [decode(record) for record in records(self._spool.path(segment))]
                 for start in range(0, len(entries), _BATCH):
                     self.lost += add(self._store, entries[start : start + _BATCH])
-                self._committed({segment: self._behind.pop(segment)})
+                self._committed({segment: count})
+                with self._lock:
+                    self._behind -= Counter({segment: count})
         except (NodeUnavailable, OSError) as error:
             log.warning("event=ledger_still_behind entries=%d error=%r", self._behind.total(), str(error))
             self._put_off()
         else:
             self._tries = 0
-            log.info("event=ledger_caught_up entries=%d", count)
+            log.info("event=ledger_caught_up entries=%d", sum(count for _, count in behind))
 
     def _put_off(self) -> None:
         self._again_s = time.monotonic() + _AGAIN_S[min(self._tries, len(_AGAIN_S) - 1)]
         self._tries += 1
 
-    def _committed(self, counts: dict[int, int]) -> None:
+    def _committed(self, counts: Mapping[int, int]) -> None:
         for segment, count in counts.items():
             self._spool.committed(segment, count)
 
@@ -191,6 +206,11 @@ class Writer:
             return
         if gone:
             log.info("event=ledger_retention removed=%d", gone)
+
+
+def silent() -> NodeUnavailable:
+    """The database has a request, and neither answers nor hangs up."""
+    return NodeUnavailable("the ledger's database does not answer", retry_after_s=5.0)
 
 
 def add(store: Store, entries: Sequence[Entry]) -> int:

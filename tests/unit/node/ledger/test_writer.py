@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
 
 from hotbed.errors import NodeUnavailable
+from hotbed.node.ledger import writer
 from hotbed.node.ledger.entry import Entry
 from hotbed.node.ledger.ledger import Ledger
 from hotbed.node.ledger.store import Store
@@ -68,6 +70,33 @@ def test_what_is_behind_when_the_node_ends_is_taken_in_by_the_next(tmp_path: Pat
 
     assert ids(ledger) == ["rollout_000001"]
     ledger.close()
+
+
+def test_a_database_that_says_nothing_fills_no_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It has the request, and neither answers nor hangs up. What comes meanwhile waits in the spool."""
+    answers, whole = threading.Event(), Store.add
+
+    def add(store: Store, entries: Iterable[Entry]) -> None:
+        answers.wait(30)
+        whole(store, entries)
+
+    monkeypatch.setattr(Store, "add", add)
+    monkeypatch.setattr(writer, "_QUEUE", 10)
+    monkeypatch.setattr(writer, "_FLUSH_S", 0.05)
+    ledger = Ledger(tmp_path, retention=FOREVER)
+    for number in range(700):
+        ledger.note(entry(number))
+    with pytest.raises(NodeUnavailable, match="does not answer"):
+        ledger.read(lambda store: store.count())
+    told = ledger.stats()
+    monkeypatch.setattr(writer, "_FLUSH_S", 30)
+    answers.set()
+
+    assert told["waiting"] <= 11 and told["behind"] > 100
+    assert sorted(ids(ledger)) == [f"rollout_{number:06d}" for number in range(700)]
+    assert ledger.stats() == {"waiting": 0, "behind": 0, "lost": 0}
+    ledger.close()
+    assert list((tmp_path / "spool").iterdir()) == []
 
 
 def test_one_line_that_no_database_takes_costs_no_other(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
