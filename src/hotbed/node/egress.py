@@ -122,8 +122,9 @@ class Egress:
             self.authority()
         if tenant_id(lease):
             for entry in policy.allow:
-                for network in (entry.network, *entry.addresses):
-                    self._check_listable(network, entry.text)
+                self._check_listable(entry.network, entry.text)
+                for network in entry.addresses:
+                    self._check_listable(network, f"{network} of {entry.text}")
         return policy
 
     def authority(self) -> Authority:

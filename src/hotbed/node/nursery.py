@@ -11,6 +11,8 @@ import logging
 from collections.abc import Coroutine
 from typing import Any, TypeVar
 
+from hotbed.errors import Error
+
 T = TypeVar("T")
 
 log = logging.getLogger(__name__)
@@ -48,4 +50,6 @@ class Nursery:
     def _ended(self, task: asyncio.Task[Any]) -> None:
         self._tasks.discard(task)
         if not task.cancelled() and (error := task.exception()) is not None:
-            log.error("event=background_failed task=%s error=%r", task.get_name(), error)
+            refused = isinstance(error, Error) and error.status < 500  # which who asked is told, and need not be ours
+            level = logging.INFO if refused else logging.ERROR
+            log.log(level, "event=background_failed task=%s error=%r", task.get_name(), error)

@@ -7,6 +7,7 @@ import logging
 
 import pytest
 
+from hotbed.errors import InvalidRequest
 from hotbed.node.nursery import Nursery
 
 
@@ -28,6 +29,22 @@ def test_one_failure_is_logged_and_stops_nothing_else(caplog: pytest.LogCaptureF
     with caplog.at_level(logging.ERROR):
         assert asyncio.run(scenario()) == "fine"
     assert "task=fails" in caplog.text
+
+
+def test_a_refusal_is_no_failure_of_ours(caplog: pytest.LogCaptureFixture) -> None:
+    """Whoever asked for what there is not hears of it; an operator is not to be woken."""
+
+    async def refuse() -> None:
+        raise InvalidRequest("no")
+
+    async def scenario() -> None:
+        nursery = Nursery()
+        nursery.start(refuse(), name="refused")
+        assert await nursery.wait_empty(timeout_s=5)
+
+    with caplog.at_level(logging.INFO):
+        asyncio.run(scenario())
+    assert [record.levelname for record in caplog.records if "task=refused" in record.message] == ["INFO"]
 
 
 def test_waiting_has_an_end(caplog: pytest.LogCaptureFixture) -> None:
