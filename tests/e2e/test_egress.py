@@ -10,12 +10,13 @@ import sys
 import urllib.request
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
 
-from hotbed import BakeFailed, Sandbox, Template, connect, rollout_once
+from hotbed import BakeFailed, RLPool, Sandbox, Template, connect, rollout_once
 from hotbed.errors import InvalidRequest
 from hotbed.sdk.client import Client
 from tests.e2e.processes import wait_until
@@ -210,6 +211,35 @@ def test_a_killed_broker_lets_nothing_out_and_comes_back(earth: World, client: C
         assert wait_until(works)
         assert earth.broker_pid() != before
         assert json.loads(sandbox.exec(code=FETCH, args=["https://evil.test/"]).stdout) == [BAD]
+
+
+REACHING = """
+import urllib.request
+from hotbed.env import serve
+def reached():
+    found = []
+    for host in ("good.test", "evil.test"):
+        try:
+            found.append(urllib.request.urlopen(f"http://{host}/", timeout=20).status)
+        except OSError:
+            found.append(0)
+    return found
+serve(reset=lambda seed: reached(), step=lambda action: (reached(), 0.0, True, {}))
+"""
+
+
+def test_environments_of_a_pool_reach_what_it_may(client: Client, tmp_path: Path) -> None:
+    """And what each worker tried is told under its pool's id and its own number."""
+    (tmp_path / "env.py").write_text(REACHING)
+    with RLPool(str(tmp_path), n=2, egress={"allow": [GOOD]}, client=client) as pool:
+        assert pool.reset() == [[200, 0], [200, 0]]
+        assert pool.step([0, 0])[0] == [[200, 0], [200, 0]]
+
+        def told() -> bool:
+            tried = [client.egress(sandbox_id=f"{pool.id}/{i}", verdict="denied").attempts for i in range(2)]
+            return all(rows and {one.name for one in rows} == {"evil.test"} for rows in tried)
+
+        assert wait_until(told)
 
 
 def test_a_server_that_speaks_first_is_reached(earth: World, client: Client) -> None:

@@ -154,7 +154,7 @@ class Egress:
             self._subjects[box.id] = Subject(tenant=tenant_id(lease), template=template.spec.name)
         return box
 
-    def name(self, box: Box, *, sandbox_id: str = "", rollout_id: str = "") -> None:
+    def name(self, box: Box, sandbox_id: str = "", *, rollout_id: str = "") -> None:
         """What a sandbox tries is told under this name."""
         subject = self._subjects.get(box.id)
         if subject is not None:

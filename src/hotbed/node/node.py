@@ -80,7 +80,7 @@ class Node:
         self.admission = policy.admission()
         self.egress = Egress(policy.egress, backend, self.templates, note=self.note)
         self.pools = Pools(policy.pools, backend, self.templates, nursery=self.nursery, fork=self.fork)
-        self.pools.egress = self.egress.policy
+        self.pools.egress, self.pools.name = self.egress.policy, self.egress.name
         self.bakes.policy = lambda recipe: self.egress.policy(recipe.egress, recipe.name, None)
         self.snapshots = Snapshots(SnapshotSettings(ttl_s=policy.ttl_s), backend=backend, nursery=self.nursery)
         self.graders = Graders(

@@ -41,6 +41,7 @@ class Pool:
     fork_vessel: Callable[[], Awaitable[HeldBox]]
     nursery: Nursery
     on_end: Callable[[Pool], None]
+    on_worker: Callable[[Worker], None]
     lease: Lease | None = None
     slots: int | None = None
     id: str = field(default_factory=lambda: f"pl_{secrets.token_hex(12)}")
@@ -172,6 +173,7 @@ class Pool:
             self.check_open()
             start = make or self._start
             worker = await start(index, self._generation)
+            self.on_worker(worker)
         if self.over:
             worker.discard("the pool ended")
             self.check_open()

@@ -34,7 +34,7 @@ from hotbed.pools import bundle, envlib, imports
 from hotbed.pools.boltz import Slots
 from hotbed.pools.bundle import EnvBundle
 from hotbed.pools.requirements import Requirements, top_level_names
-from hotbed.runtime.base import Backend, BoxRequest, Template, TemplateSpec
+from hotbed.runtime.base import Backend, Box, BoxRequest, Template, TemplateSpec
 from hotbed.wire.pools import CreatePool, PoolCreated
 
 KEPT_WARM = 8
@@ -80,6 +80,7 @@ class Pools:
         self._nursery = nursery
         self._fork = fork
         self.egress: ReadEgress = no_network
+        self.name: Callable[[Box, str], None] = lambda *_: None  # under which a worker's attempts are told
         self._requirements = Requirements(settings.home / "requirements")
         self._live: dict[str, Pool] = {}
         self._ended: dict[str, str] = {}  # whose each was
@@ -183,6 +184,7 @@ class Pools:
             fork_vessel=lambda: self._fork(template, replace(box, vessel=True), lease),
             nursery=self._nursery,
             on_end=self._forget,
+            on_worker=lambda worker: self.name(worker.held.box, f"{pool.id}/{worker.index}"),
             lease=lease,
         )
         self._live[pool.id] = pool
