@@ -58,7 +58,7 @@ class ForkSettings:
 
     spares: int = 8
     vessels: int = 4
-    doored: int = 4
+    doored: int = 8
     networks: int = 16
     run_dir: str = field(default_factory=tempfile.gettempdir)  # as TMPDIR says, and one that can be written
     cgroups: bool = True

@@ -8,6 +8,7 @@ one, and written anew; answers come back the same way. Each request gets a conne
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import socket
 import time
 from collections.abc import AsyncIterator
@@ -130,15 +131,21 @@ class Web:
         theirs = h11.Connection(h11.CLIENT, max_incomplete_event_size=HEAD_LIMIT)
         upgrade = any(name == b"upgrade" for name, _ in request.headers)
         await self._send_on(flow, theirs, sent_on(request, path, upgrade=upgrade), outer)
+        said: list[Any] = []  # of what has come from outside, handed in together
         while True:
-            event = await next_event(theirs, outer, BODY_S)
+            event = theirs.next_event()
+            if event is h11.NEED_DATA:
+                await self.hand_in(flow, *said)
+                said, event = [], await next_event(theirs, outer, BODY_S)
             if isinstance(event, h11.InformationalResponse) and event.status_code == 101 and upgrade:
+                await self.hand_in(flow, *said)
                 return await self._switch(flow, event, theirs, outer)
             if event in (h11.PAUSED, h11.NEED_DATA) or isinstance(event, h11.ConnectionClosed):
+                await self.hand_in(flow, *said)
                 return False
-            for piece in self._handed_in(event):
-                await self._write(self._inner, self._talk.send(piece), flow.count_down)
+            said += self._handed_in(event)
             if isinstance(event, h11.EndOfMessage):
+                await self.hand_in(flow, *said)
                 return True
 
     async def _send_on(self, flow: Flow, theirs: h11.Connection, request: h11.Request, outer: socket.socket) -> None:
@@ -153,9 +160,11 @@ class Web:
             await self._reply(h11.InformationalResponse(status_code=100, headers=[]))
 
     async def hand_in(self, flow: Flow, *events: Any) -> None:
-        """Send an answer to the sandbox."""
-        for event in events:
-            await self._write(self._inner, self._talk.send(event), flow.count_down)
+        """Send an answer, or a part of one, to the sandbox; the end too, as soon as nothing may follow."""
+        await self._write(self._inner, b"".join(filter(None, map(self._talk.send, events))), flow.count_down)
+        if self._talk.our_state is h11.MUST_CLOSE:
+            with contextlib.suppress(OSError):  # it has hung up already
+                self._inner.shutdown(socket.SHUT_WR)
 
     def _handed_in(self, event: Any) -> list[Any]:
         """An event of an answer as the sandbox gets it: without what was added to its request."""
