@@ -296,7 +296,8 @@ def test_many_sandboxes_have_many_connections(earth: World, client: Client) -> N
         served = list(pool.map(one, range(500)))
 
     assert served == ["20"] * 500
-    assert wait_until(lambda: held() <= before + 70)  # pipes that are kept for the next
+    parked = client.stats()["backend"]["spares"]
+    assert wait_until(lambda: held() <= before + 70 + 12 * parked)  # pipes that are kept for the next; doors made ahead
     assert client.stats()["node"]["counts"].get("leaks", 0) == 0
 
 
