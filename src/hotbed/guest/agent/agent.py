@@ -33,7 +33,7 @@ from .execs import Exec
 from .interpreting import InterpreterExec, Waiter
 from .memory import MemoryWatch
 from .programs import Program
-from .request import Refused, parse, pin_of
+from .request import Refused, parse, pin_of, refusal
 from .spare import Parking, Spare
 from .stdio import Stdio
 from .terminal import size_of
@@ -81,8 +81,9 @@ class Agent:
                 file_ops.OPS[name](self.box, header, fds)
             else:
                 raise Refused("bad_request", f"unknown op {name!r:.64}")
-        except Refused as error:
-            self.refuse(header, error.code, str(error))
+        except (Refused, OSError) as error:
+            refused = error if isinstance(error, Refused) else refusal(error, f"{name} failed")
+            self.refuse(header, refused.code, str(refused))
         except Closed:
             raise
         except Exception as error:  # noqa: BLE001  # boundary: one bad request must not end the sandbox

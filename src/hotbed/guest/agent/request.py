@@ -26,6 +26,7 @@ _CODES = {
     errno.EMFILE: "busy",
     errno.ENFILE: "busy",
     errno.EAGAIN: "busy",
+    errno.ETOOMANYREFS: "busy",  # so many descriptors of one user are on their way between processes
     errno.ENOMEM: "busy",
 }
 

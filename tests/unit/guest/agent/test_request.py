@@ -59,7 +59,13 @@ def test_nonsense_is_refused(fields: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize(
     ("number", "code"),
-    [(errno.ENOENT, "not_found"), (errno.ENOSPC, "no_space"), (errno.EACCES, "denied"), (errno.EBADF, "failed")],
+    [
+        (errno.ENOENT, "not_found"),
+        (errno.ENOSPC, "no_space"),
+        (errno.EACCES, "denied"),
+        (errno.EBADF, "failed"),
+        (errno.ETOOMANYREFS, "busy"),
+    ],
 )
 def test_system_errors_have_codes(number: int, code: str) -> None:
     """The node turns them into errors of its own."""
