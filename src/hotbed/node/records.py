@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from hotbed.grading.verdicts import GradeResult
 from hotbed.node.ledger.entry import Entry, EntryKind
 from hotbed.node.ledger.store import Store
 from hotbed.node.seeding import level_of
@@ -30,6 +31,26 @@ def of_exec(
 ) -> Entry:
     """An exec in a sandbox that is kept, or a process that was talked to."""
     return _of_answer(request, answer, kind=kind, at=at, sandbox_id=sandbox_id, label=label)
+
+
+def of_grade(result: GradeResult, details: dict[str, Any], **known: Any) -> Entry:
+    """A verdict, with what its candidate printed as far as that is known."""
+    stdout, stderr = (str(result.sandbox.get(name, "")).encode("utf-8", "replace") for name in ("stdout", "stderr"))
+    return Entry(
+        kind="grade",
+        seed_ack=result.seed_ack,
+        isolation=str(result.sandbox.get("isolation", "")),
+        status=result.status,
+        reward=result.reward,
+        stdout=stdout,
+        stderr=stderr,
+        stdout_total=len(stdout),
+        stderr_total=len(stderr),
+        fork_ms=float(result.sandbox.get("fork_time_ms", 0.0)),
+        total_ms=float(result.timings.get("total_ms", 0.0)),
+        details=details,
+        **known,
+    )
 
 
 def told(entry: Entry, *, tenant: str, trace: str) -> Entry:

@@ -23,6 +23,7 @@ from hotbed.errors import Error, InvalidRequest
 from hotbed.grading import wire_form
 from hotbed.grading.seeds import judge_seed
 from hotbed.grading.verdicts import GradeResult
+from hotbed.node import records
 from hotbed.node.grading.host import Fork, Host, Lanes, Room, TenantRoom
 from hotbed.node.grading.judges import Judges
 from hotbed.node.grading.members import Member
@@ -243,23 +244,18 @@ class Recorder:
 
     def _entry(self, grade_id: str, member: Member, result: GradeResult) -> Entry:
         asked = {"spec": self._request.spec, "code": member.candidate, "seed": member.seed}
-        return Entry(
+        return records.of_grade(
+            result,
+            self._details(result),
             id=grade_id,
-            kind="grade",
             at=time.time(),
             template=self._template.spec.name,
             template_digest=self._template.digest,
             request=_encode(asked),
             seed=member.seed,
             determinism=member.determinism,
-            seed_ack=result.seed_ack,
-            isolation=str(result.sandbox.get("isolation", "")),
-            status=result.status,
-            reward=result.reward,
-            total_ms=float(result.timings.get("total_ms", 0.0)),
             group_id=self._group.id,
             label=self._request.label or "",
-            details=self._details(result),
         )
 
     def _details(self, result: GradeResult) -> dict[str, Any]:

@@ -75,7 +75,8 @@ class Bench:
         await self.gate.wait()
         for member in members:
             self.judged.append(str(member.candidate))
-            result = GradeResult(reward=float(member.candidate == "good"), status="ok")
+            seen = {"stdout": "printed", "stderr": "!", "fork_time_ms": 0.25}
+            result = GradeResult(reward=float(member.candidate == "good"), status="ok", sandbox=seen)
             await on_result(member.index, infra_failure("no") if member.candidate == "broken" else result)
 
     async def lines(self, request: GradeRequest = REQUEST, lease: Any = None, **options: Any) -> list[Any]:
@@ -106,6 +107,7 @@ def test_lines_and_then_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
         assert (entry.kind, entry.reward, entry.group_id, entry.template_digest) == ("grade", 1.0, "g", "sha256:0")
         assert msgspec.json.decode(entry.request)["code"] == "good"
         assert entry.details["judge_seed"] == bench.seeds[0]
+        assert (entry.stdout, entry.stderr_total, entry.fork_ms) == (b"printed", 1, 0.25)
         assert lines[0].result["seed"] == entry.seed != lines[1].result["seed"]
         assert bench.graders.counts == {"groups": 1, "graded": 2, "invalid": 0, "retried": 0}
 
