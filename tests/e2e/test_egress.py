@@ -280,6 +280,7 @@ print(sum(b"200 OK" in sock.recv(4096) for sock in held))
 """
 
 
+@pytest.mark.timeout(400)
 def test_many_sandboxes_have_many_connections(earth: World, client: Client) -> None:
     """Five hundred with twenty at once each: all are served, within what one broker has, and nothing is left over."""
     fds = f"/proc/{earth.broker_pid()}/fd"
