@@ -67,10 +67,13 @@ class Root:
         self.verified = False
 
     def has_first_number(self) -> bool:
-        """Whether its process number is what the first of its kind has in every sandbox."""
-        return (self.met or not self.begun) and self.inside == (
-            pinned_spawn.NUMBER if self.facts & pinning.SPAWNS else _FIRST_PID
-        )
+        """Whether its process number is what the first of its kind has in every sandbox.
+
+        It told its own, and may have ended before it was met; a command's is known once it was.
+        """
+        if self.facts & pinning.SPAWNS:
+            return (self.met or not self.begun) and self.inside == pinned_spawn.NUMBER
+        return self.inside == _FIRST_PID
 
 
 class Pin:

@@ -9,7 +9,9 @@ import socket
 import pytest
 
 from hotbed.guest import kernel
-from hotbed.guest.agent.pinning import HELLO, Pinning
+from hotbed.guest.agent import pinned_spawn
+from hotbed.guest.agent.pinning import HELLO, SPAWNS, Pinning
+from hotbed.runtime.replay.pin import Root
 from tests.unit.runtime.replay.supervised import OTHER_SEED, SEED, Supervised
 
 
@@ -113,3 +115,15 @@ def test_many_rollouts_at_once_do_not_mix(node: Supervised) -> None:
         with open(source) as file:
             assert file.read() == expected[seed]
         os.waitpid(pid, 0)
+
+
+def test_a_number_that_was_told_is_known_of_who_has_ended_too() -> None:
+    """A short program may be over before it was looked at; of a command nothing is known by then."""
+    program, command = (
+        Root(-1, number, facts, name="0", check=b"") for number, facts in ((2, 0), (pinned_spawn.NUMBER, SPAWNS))
+    )
+    assert program.has_first_number() and command.has_first_number()
+
+    program.begun = command.begun = True
+    assert (program.has_first_number(), command.has_first_number()) == (True, False)
+    assert not Root(-1, 3, 0, name="0", check=b"").has_first_number()
