@@ -47,8 +47,12 @@ class NodeProcess:
                 [sys.executable, "-c", BOOT, json.dumps(settings), str(writer)], pass_fds=[writer], stderr=log
             )
         os.close(writer)
-        with os.fdopen(reader, "rb") as pipe:
-            self.word = json.loads(pipe.readline() or b"{}")
+        try:
+            with os.fdopen(reader, "rb") as pipe:
+                self.word = json.loads(pipe.readline() or b"{}")
+        except BaseException:  # a test's time is over: its node must not outlive it
+            self.process.kill()
+            raise
 
     @property
     def pid(self) -> int:
