@@ -19,6 +19,7 @@ import os
 import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterator
+from functools import partial
 from itertools import chain
 from typing import Protocol
 
@@ -109,6 +110,13 @@ class Spares:
             if box.is_alive():
                 self._stock.append(box)
         return None
+
+    def _lose(self, box: ForkBox) -> None:
+        """One has ended. If it was parked yet, it is nothing that is kept."""
+        for stock in (self._stock, self._frozen):
+            if box in stock:
+                stock.remove(box)
+                self.refill_soon()
 
     def _when_over(self) -> None:
         self.refill_soon(_OVER_S)
@@ -216,6 +224,7 @@ class Spares:
         try:
             box = await self._make()
             self._stock.append(box)
+            box.when_gone(partial(self._lose, box))
         except (Error, OSError):  # of the template, or of the host, which may be short of descriptors
             self.refill_soon(_RETRY_S)
             return

@@ -30,7 +30,8 @@ class Boxes:
         async def kill() -> None:
             self.killed.append(ports)
 
-        return SimpleNamespace(ports=ports, kill=kill, is_born=lambda: True, is_alive=lambda: True)
+        lives = {"is_born": lambda: True, "is_alive": lambda: True, "when_gone": lambda _: None}
+        return SimpleNamespace(ports=ports, kill=kill, **lives)
 
 
 async def filled(doored: Doored, policy: Policy) -> Any:

@@ -23,6 +23,7 @@ class FakeBox:
     def __init__(self) -> None:
         self.alive = True
         self.home = self
+        self.told: list[Callable[[], None]] = []
 
     def kill_box(self, number: int) -> None:
         """What its template does."""
@@ -37,7 +38,14 @@ class FakeBox:
         return self.alive
 
     def when_gone(self, call: Callable[[], None]) -> None:
-        """It never is."""
+        """Unless `end` is called, it never is."""
+        self.told.append(call)
+
+    def end(self) -> None:
+        """By itself."""
+        self.alive = False
+        for call in self.told:
+            call()
 
     async def ready(self) -> None:
         """It is."""
@@ -86,6 +94,39 @@ def test_taking_one_waits_for_nothing_and_has_it_replaced() -> None:
         await asyncio.sleep(0.05)
 
         assert len(spares) == 3 and len(made) == 4
+
+    stocked(3, test)
+
+
+def test_what_ends_while_it_is_parked_is_replaced() -> None:
+    """It was counted as kept, and nobody would have been served by it."""
+
+    async def test(spares: Spares, made: list[FakeBox]) -> None:
+        await spares.wait_parked()
+        made[1].end()
+        assert len(spares) == 2
+        await asyncio.sleep(0.05)
+
+        assert len(spares) == 3 and len(made) == 4
+
+    stocked(3, test)
+
+
+def test_it_is_replaced_when_what_was_taken_has_ended() -> None:
+    """Not while that runs, unless it runs for long."""
+
+    async def test(spares: Spares, made: list[FakeBox]) -> None:
+        await spares.wait_parked()
+        spares.size = 0  # as if nothing were low
+        taken = spares.take()
+        spares.size = 3
+        await asyncio.sleep(0.005)
+        before = len(made)
+        assert isinstance(taken, FakeBox)
+        taken.end()
+        await asyncio.sleep(0.02)
+
+        assert (before, len(made)) == (3, 4)
 
     stocked(3, test)
 
