@@ -72,7 +72,7 @@ class Root:
         It told its own, and may have ended before it was met; a command's is known once it was.
         """
         if self.facts & pinning.SPAWNS:
-            return (self.met or not self.begun) and self.inside == pinned_spawn.NUMBER
+            return self.met and self.inside == pinned_spawn.NUMBER
         return self.inside == _FIRST_PID
 
 

@@ -122,8 +122,8 @@ def test_a_number_that_was_told_is_known_of_who_has_ended_too() -> None:
     program, command = (
         Root(-1, number, facts, name="0", check=b"") for number, facts in ((2, 0), (pinned_spawn.NUMBER, SPAWNS))
     )
-    assert program.has_first_number() and command.has_first_number()
-
-    program.begun = command.begun = True
     assert (program.has_first_number(), command.has_first_number()) == (True, False)
+
+    program.begun = command.begun = command.met = True
+    assert (program.has_first_number(), command.has_first_number()) == (True, True)
     assert not Root(-1, 3, 0, name="0", check=b"").has_first_number()
