@@ -72,7 +72,7 @@ class Orders:
             self.answers.arrived(key, header)
 
     def _said(self, link: Link, outlet: Outlet) -> Header:
-        policy = outlet.policy
+        policy, outlet.told = outlet.policy, outlet.ahead is None
         self.shelf.lend(link, outlet.box_id, policy.recording)
         secrets = [dict(secret) for secret in self.secrets(policy)]
         text = json.dumps(policy.to_wire())

@@ -83,7 +83,7 @@ class Outlets:
             await self.change(outlet, policy)
             return
         outlet.policy, outlet.ahead = policy, None
-        if outlet.knocked:
+        if outlet.knocked or outlet.told:
             self.orders.tell(link, outlet)
 
     async def open(self, box_id: int, home: Home, policy: Policy, ahead: tuple[int, ...] | None = None) -> Outlet:
@@ -134,6 +134,8 @@ class Outlets:
             outlet.ports.clear()
             await self.orders.wire(link, outlet, "open", outlet.ahead or ports_of(outlet.policy))
             outlet.link = link
+            return
+        if outlet.ahead is not None:  # it is parked there, and its policy is yet to come
             return
         await self.orders.hold(link, outlet)
         missing = [port for port in ports_of(outlet.policy) if port not in outlet.ports]

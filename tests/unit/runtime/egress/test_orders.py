@@ -45,3 +45,26 @@ def test_a_secret_that_went_meanwhile_leaves_no_way_out() -> None:
     said, mode = asyncio.run(act())
 
     assert said.startswith(b"HTTP/1.1 403") and mode == "none"
+
+
+def test_doors_that_wait_for_a_policy_are_held_to_none_before_it_comes() -> None:
+    """Whoever looks after all that live, when a broker was lost, may come upon one that another broker has already."""
+
+    async def act() -> list[str]:
+        brokers, walls = Brokers(), Walls()
+        box = Boxed(home=walls)
+        outlets = Outlets(brokers.start)
+        await outlets.park(box, ports_of(ALLOW))
+        assert box.outlet is not None
+        await outlets._hold_to_policy(box.outlet)
+        await outlets.attach(box, ALLOW)
+        reader, writer = await asyncio.open_connection("127.0.0.1", walls.ports[3128])
+        writer.write(b"CONNECT b.org:443 HTTP/1.1\r\n\r\n")
+        await asyncio.wait_for(reader.readline(), 10)
+        tally = await box.outlet.tally()
+        writer.close()
+        outlets.close()
+        await brokers.gone()
+        return [refused["reason"] for refused in tally["refused"]]
+
+    assert asyncio.run(act()) == ["not in the allow list"]
