@@ -12,11 +12,11 @@ from hotbed.node.seeding import level_of
 from hotbed.node.templates import limits_of
 from hotbed.runtime.base import Box, BoxRequest, Determinism, ExecOutcome, Kind, Template, TemplateSpec
 from hotbed.runtime.base import ExecRequest as ExecPlan
+from hotbed.runtime.execs import HANDED_OVER, suits_ahead
 from hotbed.wire.checks import fresh_seed
 from hotbed.wire.execs import ExecRequest, ExecResponse, RolloutRequest, either_bytes, text_or_bytes
 from hotbed.wire.sandboxes import CreateSandbox
 
-_WAITING_TAKES = 32 << 10
 LADDER = ("fake", "process", "fork", "gvisor", "vm")
 
 
@@ -30,17 +30,19 @@ def check_isolation(offered: str, wanted: str | None) -> None:
 
 
 def box_plan(
-    spec: TemplateSpec, request: CreateSandbox | RolloutRequest, egress: EgressPolicy | None = None
+    spec: TemplateSpec,
+    request: CreateSandbox | RolloutRequest,
+    egress: EgressPolicy | None = None,
+    first: ExecPlan | None = None,
 ) -> BoxRequest:
-    """What to fork. The request has been completed (see `seeding`)."""
+    """What to fork, and `first` is what will run in it. The request has been completed (see `seeding`)."""
     seed, level = _pinned(request)
-    suits = isinstance(request, ExecRequest) and _suits_spare(spec, request)
     return BoxRequest(
         limits=limits_of(spec.limits, request.limits) if request.limits else None,
         seed=seed,
         determinism=level,
-        use_spare=seed is None or suits,
-        pin_ahead=suits and level == "rng" and isinstance(request, ExecRequest) and program_of(request)[0] == "code",
+        use_spare=seed is None or (isinstance(request, ExecRequest) and _suits_spare(spec, request)),
+        pin_ahead=first is not None and suits_ahead(first),
         egress=egress,
     )
 
@@ -58,7 +60,7 @@ def _suits_spare(spec: TemplateSpec, request: ExecRequest) -> bool:
     if spec.interpreter is not None:
         return False
     kind, program = program_of(request)
-    return kind != "code" or (not request.stdin and not request.stdin_b64 and len(program) < _WAITING_TAKES)
+    return kind != "code" or (not request.stdin and not request.stdin_b64 and len(program) < HANDED_OVER)
 
 
 def seed_of(request: CreateSandbox | ExecRequest) -> str:

@@ -33,8 +33,8 @@ async def run_rollout(
     seed = plans.seed_of(request)
     name = f"rollout_{secrets.token_hex(8)}"
     egress = _policy(node, request, lease, name, again)
-    box_plan = plans.box_plan(node.templates.spec(request.template), request, egress)
     exec_plan = plans.exec_plan(request, last=True)
+    box_plan = plans.box_plan(node.templates.spec(request.template), request, egress, first=exec_plan)
     template = await node.templates.plain(request.template)
     with node.working(), node.waits.begin(lease) as wait:
         held = await node.fork(template, box_plan, lease, wait=wait)

@@ -54,10 +54,11 @@ class Tier:
 
     def __post_init__(self) -> None:
         require_name("tier", self.name)
-        for name in ("ingress", "network"):
-            require(isinstance(getattr(self, name), bool), f"tiers.{self.name}.{name} must be true or false")
-        for item in fields(self)[1:-2]:
+        for item in fields(self)[1:]:
             value = getattr(self, item.name)
+            if isinstance(item.default, bool):
+                require(isinstance(value, bool), f"tiers.{self.name}.{item.name} must be true or false")
+                continue
             good = isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
             least = _LEAST.get(item.name, 1)
             require(good and value >= least, f"tiers.{self.name}.{item.name} must be at least {least}, not {value!r}")

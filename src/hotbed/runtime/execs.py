@@ -14,7 +14,7 @@ from hotbed.runtime.replay.client import Report
 
 _SLACK_S = 10.0
 _BYTES_PER_S = 10 << 20
-_HANDED_OVER = 32 << 10  # well below what `guest/agent/spare.py` takes
+HANDED_OVER = 32 << 10  # well below what `guest/agent/spare.py` takes
 
 
 def to_frame(
@@ -55,7 +55,7 @@ def suits_ahead(request: ExecRequest) -> bool:
     carried = len(request.program) + sum(map(len, request.args))
     carried += sum(len(name) + len(value) for name, value in request.env.items())
     waits = request.stdin or request.stdin_open
-    return request.kind == "code" and request.determinism == "rng" and not waits and carried < _HANDED_OVER
+    return request.kind == "code" and request.determinism == "rng" and not waits and carried < HANDED_OVER
 
 
 def patience_s(request: ExecRequest) -> float:

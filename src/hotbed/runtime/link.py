@@ -89,6 +89,14 @@ class Link:
         self._unsent.append((data, tuple(fds), done))
         return done
 
+    def give(self, header: Header, fd: int) -> None:
+        """Send a frame with a descriptor, which is closed here when it has gone, whoever waits."""
+        rest = self.post(header, b"", (fd,))
+        if rest is None:
+            os.close(fd)
+        else:
+            rest.add_done_callback(lambda _: os.close(fd))
+
     def _write(self, data: memoryview, fds: Sequence[int]) -> int:
         try:
             return socket.send_fds(self._sock, [data], list(fds)) if fds else self._sock.send(data)

@@ -102,7 +102,7 @@ class ForkBox(BoxFiles):
             return await self._exec(request, on_output, on_start)
         with await self.pins.of_exec(request, request.seed) as pinned:
             outcome = await self._exec(request, on_output, on_start, pinned)
-            report = await pinned.report(outcome.check)
+            report = await pinned.concluded(outcome.check)
         return execs.with_pins(outcome, report, hostname=self.request.hostname)
 
     async def pin_ahead(self) -> None:

@@ -100,14 +100,12 @@ def _grading(node: Node, body: Any, tenant: Tenant) -> Any:
 
 
 def named_template(node: Node, body: Any, tenant: Tenant) -> Any:
-    """A template under the tenant's own name for it. Raises `QuotaExceeded` before one is made."""
+    """A template under the tenant's own name for it. Raises `TierLimit` before one is made."""
     name = tenant.template_name(body.name, frozenset())
     own = {known for known in (*node.templates.names, *node.bakes.names()) if tenant.owns_template(known)}
     if name not in own and len(own) >= tenant.tier.templates:
-        tier, another = (
-            tenant.tier,
-            "use a template of the catalog, or ask the operator of this server for another tier",
-        )
+        tier = tenant.tier
+        another = "use a template of the catalog, or ask the operator of this server for another tier"
         if not tier.templates:
             raise TierLimit(f"tier {tier.name} bakes no templates; pro and the tiers above it do", hint=another)
         raise TierLimit(

@@ -4,9 +4,8 @@ The order of starting matters. The backend is made before the event loop, becaus
 an event loop must not fork. The node starts before anything listens, so that whoever can connect is served. What keeps
 it from starting is told to whoever started it, in the words that `hotbed doctor` uses.
 
-It ends on SIGTERM or SIGINT, or, embedded, some time after its last lease: the socket is withdrawn (but for a
-server, which says that it drains), running work gets
-its time, then everything ends. A second signal ends the waiting.
+It ends on SIGTERM or SIGINT, or, embedded, some time after its last lease: the socket is withdrawn (but for a server,
+which says that it drains), running work gets its time, then everything ends. A second signal ends the waiting.
 """
 
 from __future__ import annotations

@@ -199,3 +199,26 @@ def test_draining_does_not_wait_for_an_end_that_does_not_come() -> None:
         assert len(got) == 1 and not ends
 
     linked(test)
+
+
+def test_a_descriptor_that_is_given_away_is_closed_when_it_has_gone() -> None:
+    """Also when the other end reads late, or never."""
+
+    async def test(made: Link, theirs: socket.socket, got: Got, ends: list[str]) -> None:
+        reader, writer = os.pipe()
+        made.give({"op": "now"}, reader)
+        assert not _is_open(reader)
+        while made.post({"op": "full"}, bytes(1 << 16)) is None:
+            pass
+        made.give({"op": "later"}, writer)
+        assert _is_open(writer)
+        made.end("over")
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        assert not _is_open(writer)
+
+    linked(test)
+
+
+def _is_open(fd: int) -> bool:
+    return os.path.exists(f"/proc/self/fd/{fd}")

@@ -126,7 +126,7 @@ class Agent:
     def pin(self, header: Header, _body: bytes, fds: List[int]) -> None:
         """Have the spare pinned before there is any work for it, over the channel that came along."""
         if len(fds) != 1 or not self.parking.pin(fds[0]):
-            raise Refused("busy", "no interpreter waits here that could be pinned ahead")
+            raise Refused("no_interpreter", "none waits here that could be pinned ahead")
         self.box.send({"op": "done", "id": header.get("id")})
 
     def start(self, header: Header, _body: bytes, fds: List[int]) -> None:

@@ -8,7 +8,7 @@ import time
 from collections.abc import Awaitable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from hotbed.errors import SandboxFailed, TemplateFailed
+from hotbed.errors import InvalidRequest, NotSupported, TemplateFailed
 from hotbed.runtime import bounds, digests
 from hotbed.runtime.base import BoxRequest, Limits, TemplateSpec
 from hotbed.runtime.demand import FADES_S
@@ -156,7 +156,7 @@ class ForkTemplate:
     async def _pin_ahead(self, box: ForkBox) -> ForkBox:
         try:
             await box.pin_ahead()
-        except SandboxFailed as error:  # no interpreter, or no way to pin one: rollouts say so themselves
+        except (InvalidRequest, NotSupported) as error:  # no interpreter, or no way to pin one: rollouts say so
             log.info("event=not_pinned_ahead template=%s message=%r", self.spec.name, error.message)
             self.pinned.size = 0
             raise

@@ -146,19 +146,11 @@ class Broker:
             if self._wards.get(number) is not ward:
                 raise ValueError("it was closed")
             failed = _open_doors(ward, data, fds)
-            self._say_with({"op": "opened", "id": number, "failed": failed}, ward.doorway.witness())
+            self._link.give({"op": "opened", "id": number, "failed": failed}, ward.doorway.witness())
         except (ValueError, LookupError, TypeError, OSError) as error:
             self._link.post({"op": "broken", "id": number, "message": str(error)})
         finally:
             close_all(fds)
-
-    def _say_with(self, header: Header, fd: int) -> None:
-        """Send a frame with a descriptor, which is closed when it has gone."""
-        rest = self._link.post(header, b"", (fd,))
-        if rest is None:
-            os.close(fd)
-        else:
-            rest.add_done_callback(lambda _: os.close(fd))
 
     def _report(self, number: int, ward: Ward | None, ask: int) -> None:
         if ward is None:

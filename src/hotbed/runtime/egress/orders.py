@@ -51,11 +51,7 @@ class Orders:
         def say() -> None:
             ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
             outlet.home.wire(outlet.box_id, ports, theirs.detach())
-            rest = link.post(header, b"", (ours.fileno(),))
-            if rest is not None:  # it must stay open until then, whoever waits
-                rest.add_done_callback(lambda _: ours.close())
-            else:
-                ours.close()
+            link.give(header, ours.detach())
 
         answer = await self.answers.hear(("opened", outlet.box_id), say)
         failed = {port for kind, port, _ in answer["failed"] if kind == "tcp"}
@@ -72,7 +68,7 @@ class Orders:
             self.answers.arrived(key, header)
 
     def _said(self, link: Link, outlet: Outlet) -> Header:
-        policy, outlet.told = outlet.policy, outlet.ahead is None
+        policy = outlet.policy
         self.shelf.lend(link, outlet.box_id, policy.recording)
         secrets = [dict(secret) for secret in self.secrets(policy)]
         text = json.dumps(policy.to_wire())

@@ -48,7 +48,6 @@ class Outlet:
         self.policy = policy
         self.ahead: tuple[int, ...] | None = None  # the ports of one that waits for its policy
         self.knocked = False  # something was dialled before the broker knew the policy
-        self.told = False  # the broker holds it to a policy, perhaps to an earlier one
         self.ports: set[int] = set()
         self.closed_ports: tuple[int, ...] = ()
         self.turn = asyncio.Lock()  # of whoever wires it or changes its policy

@@ -83,7 +83,7 @@ class Outlets:
             await self.change(outlet, policy)
             return
         outlet.policy, outlet.ahead = policy, None
-        if outlet.knocked or outlet.told:
+        if outlet.knocked:
             self.orders.tell(link, outlet)
 
     async def open(self, box_id: int, home: Home, policy: Policy, ahead: tuple[int, ...] | None = None) -> Outlet:

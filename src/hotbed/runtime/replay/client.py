@@ -24,7 +24,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from hotbed.errors import SandboxFailed
+from hotbed.errors import NotSupported, SandboxFailed
 from hotbed.guest.agent.pinning import CHECK_BYTES
 from hotbed.runtime.replay.request import PinRequest
 from hotbed.runtime.replay.streams import Streams, first_draw
@@ -116,9 +116,11 @@ class SupervisorClient:
         self._post({"op": "seed", "id": ticket.id, **request.to_wire()})
 
     async def put_on(self, ticket: Ticket) -> None:
-        """Wait until a process has put its filter on. Raises `SandboxFailed` if none does."""
-        if not await self._heard(ticket, _PATIENCE_S) or ticket.final is not None:
-            raise SandboxFailed(self._lost or "no process was pinned ahead")
+        """Wait until a process has put its filter on. Raises `SandboxFailed`, and `NotSupported` where none could."""
+        if not await self._heard(ticket, _PATIENCE_S) or self._lost:
+            raise SandboxFailed(self._lost or "no process was pinned ahead in time")
+        if ticket.final is not None:
+            raise NotSupported("no process could be pinned ahead")
 
     async def _heard(self, ticket: Ticket, patience_s: float) -> bool:
         """Whether anything is said of it unasked within so long, or was."""
@@ -133,9 +135,12 @@ class SupervisorClient:
             timer.cancel()
             ticket.heard = None
 
+    async def wait_ended(self, ticket: Ticket) -> None:
+        """Wait a moment for the word that its last process has ended, which comes soon where none was left behind."""
+        await self._heard(ticket, _ENDING_S)
+
     async def report(self, ticket: Ticket) -> Report:
         """How a pin stands now. Raises `SandboxFailed` if anything of it was not, or may not have been, pinned."""
-        await self._heard(ticket, _ENDING_S)
         said = ticket.final or await self._ask(ticket)
         if said["state"] not in ("verified", "pending"):
             raise SandboxFailed(f"the rollout was not kept pinned: {said.get('message') or said['state']}")
@@ -224,7 +229,7 @@ class SupervisorClient:
             if failed:
                 del self._tickets[ticket.id]
                 ticket.on_failure(message["message"])
-        elif ticket is not None and message["id"] not in self._asked:
+        elif ticket is not None and message["state"] == "ahead":
             ticket.ahead = message
             _tell(ticket.heard, True)
         answer = self._asked.get(message["id"])

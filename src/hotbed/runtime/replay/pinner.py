@@ -46,6 +46,7 @@ class Pinned:
     def __init__(self, client: SupervisorClient, ticket: Ticket) -> None:
         self._client = client
         self._ticket = ticket
+        self.ahead = False  # whether a process has it on before there is a seed
 
     def __enter__(self) -> Pinned:
         return self
@@ -53,15 +54,13 @@ class Pinned:
     def __exit__(self, *_: object) -> None:
         self.drop()
 
-    ahead = False  # whether a process has it on already
-
     @property
     def fds(self) -> tuple[int, ...]:
         """What goes to the sandbox with the request."""
         return () if self.ahead else (self._ticket.channel,)
 
     async def put_on(self) -> None:
-        """Wait until a process has it on, ahead of its seed. Raises `SandboxFailed` if none does."""
+        """Wait until a process has it on, ahead of its seed. Raises `SandboxFailed`, and `NotSupported` if none can."""
         await self._client.put_on(self._ticket)
         self.ahead = True
 
@@ -73,12 +72,16 @@ class Pinned:
         """The channel is on its way to the sandbox. Idempotent."""
         self._client.announce(self._ticket)
 
-    async def report(self, drawn: bytes = b"") -> Report:
-        """How it stands. Raises `SandboxFailed` if anything was not, or may not have been, pinned.
+    async def report(self) -> Report:
+        """How it stands. Raises `SandboxFailed` if anything was not, or may not have been, pinned."""
+        return await self._client.report(self._ticket)
 
-        What was put on ahead is judged by what it drew first.
-        """
-        return self._client.compared(self._ticket, drawn) if self.ahead else await self._client.report(self._ticket)
+    async def concluded(self, drawn: bytes) -> Report:
+        """The same when it is over. What was put on ahead is judged by what it drew first."""
+        if self.ahead:
+            return self._client.compared(self._ticket, drawn)
+        await self._client.wait_ended(self._ticket)
+        return await self._client.report(self._ticket)
 
     def drop(self) -> None:
         """Hear no more of it. Idempotent."""

@@ -14,7 +14,6 @@ from __future__ import annotations
 import asyncio
 import re
 import socket as sockets
-from collections.abc import Iterator
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -46,7 +45,7 @@ ABOUT_LIMIT = 64 << 10
 CHUNK = 64 << 10
 _ABOUT = "/json/version"
 _PATH = re.compile(r"/[!-~]{1,512}")
-_SAYS = (h11.ProtocolError, ProtocolError, ValueError, OSError, asyncio.TimeoutError)
+_WRONG_ANSWERS = (h11.ProtocolError, ProtocolError, ValueError, OSError, asyncio.TimeoutError)
 
 
 class _About(msgspec.Struct):
@@ -60,7 +59,7 @@ async def find_browser(inner: sockets.socket, port: int) -> str:
     try:
         about = await asyncio.wait_for(_get(inner, port), ANSWER_S)
         found = urlsplit(msgspec.json.decode(about, type=_About).webSocketDebuggerUrl).path
-    except (*_SAYS, msgspec.MsgspecError, RecursionError) as error:
+    except (*_WRONG_ANSWERS, msgspec.MsgspecError, RecursionError) as error:
         raise _no_browser(port, f"{_ABOUT} gives no webSocketDebuggerUrl ({type(error).__name__})") from None
     if not _PATH.fullmatch(found):
         raise _no_browser(port, "its webSocketDebuggerUrl has no path")
@@ -107,7 +106,7 @@ class DevTools:
         """Shake hands with the browser. Raises `PortClosed`."""
         try:
             await asyncio.wait_for(self._shake(path), ANSWER_S)
-        except _SAYS as error:
+        except _WRONG_ANSWERS as error:
             raise _no_browser(self._port, f"no WebSocket at {path[:80]!r} ({type(error).__name__})") from None
 
     async def _shake(self, path: str) -> None:
@@ -145,22 +144,29 @@ class DevTools:
                     if isinstance(event, CloseConnection):
                         return
                     if isinstance(event, Message):
-                        for message in self._whole(event):
-                            send = socket.send_text if isinstance(message, str) else socket.send_bytes
-                            await send(message)  # type: ignore[arg-type]  # by what it is
+                        await self._deliver(event, socket)
                 await self._hear()
         except (OSError, ProtocolError):
             return  # an end like any other
 
-    def _whole(self, part: Message[Any]) -> Iterator[str | bytes]:
-        """The message that a part completes."""
+    async def _deliver(self, part: Message[Any], socket: Socket) -> None:
+        message = self._whole(part)
+        if isinstance(message, str):
+            await socket.send_text(message)
+        elif message is not None:
+            await socket.send_bytes(message)
+
+    def _whole(self, part: Message[Any]) -> str | bytes | None:
+        """The message that a part completes, if it does."""
         self._size += len(part.data)
         if self._size > BODY_LIMIT:
             raise InvalidRequest(f"the browser sent a message of more than {BODY_LIMIT >> 20} MiB")
         self._parts.append(part.data)
-        if part.message_finished:
-            parts, self._parts, self._size = self._parts, [], 0
-            yield type(parts[0])().join(parts)
+        if not part.message_finished:
+            return None
+        parts, self._parts, self._size = self._parts, [], 0
+        joined: str | bytes = type(parts[0])().join(parts)
+        return joined
 
     async def _hear(self) -> None:
         data = await self._loop.sock_recv(self._inner, CHUNK)

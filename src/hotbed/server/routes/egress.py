@@ -19,8 +19,6 @@ from hotbed.server.routes.ledger import PAGE, PAGE_LIMIT, number_of
 from hotbed.wire.egress import EgressList, EgressRow, EgressState
 
 FILTERS = ("sandbox_id", "rollout_id", "template", "kind", "name", "verdict")
-
-
 VERDICTS = ("allowed", "denied", "cut", "failed")
 
 

@@ -107,7 +107,7 @@ def test_only_a_spare_can_be_pinned_ahead(make_agent: MakeAgent) -> None:
     with ours, theirs:
         answer = agent.ask("pin", fds=[theirs.fileno()])
 
-    assert (answer["op"], answer["code"]) == ("error", "busy")
+    assert (answer["op"], answer["code"]) == ("error", "no_interpreter")
 
 
 def test_it_times_out_like_any_other(make_agent: MakeAgent) -> None:

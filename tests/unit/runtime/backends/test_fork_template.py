@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from hotbed.errors import SandboxFailed
+from hotbed.errors import NotSupported, SandboxFailed
 from hotbed.runtime.backends.fork_template import ForkTemplate
 from hotbed.runtime.base import BoxRequest, Limits, TemplateSpec
 from hotbed.runtime.lot import Lot
@@ -99,6 +99,40 @@ def test_a_box_that_cannot_be_parked_is_ended() -> None:
     asyncio.run(scenario())
 
     assert killed == ["box", "box"]
+
+
+@pytest.mark.parametrize(
+    ("error", "goes_on"), [(NotSupported("no filters here"), False), (SandboxFailed("the supervisor is gone"), True)]
+)
+def test_what_can_never_be_pinned_ahead_is_tried_once(error: Exception, goes_on: bool) -> None:
+    """What failed for a reason that passes is tried again; the box is ended either way."""
+    killed: list[str] = []
+
+    class Box:
+        async def ready(self) -> None:
+            """It is."""
+
+        async def pin_ahead(self) -> None:
+            raise error
+
+        async def kill(self) -> None:
+            killed.append("box")
+
+    async def make_box(*_: object, **__: object) -> Any:
+        return Box()
+
+    async def scenario() -> bool:
+        settings = SimpleNamespace(spares=1, vessels=1, doored=1)
+        backend: Any = SimpleNamespace(settings=settings, solos=True, make_box=make_box, lot=Lot())
+        view: Any = None
+        template = ForkTemplate(SPEC, backend, view, view)
+        template._process = SimpleNamespace(is_alive=lambda: True)  # type: ignore[assignment]  # no process here
+        with pytest.raises(type(error)):
+            await template._make_pinned()
+        return template.pinned.size > 0
+
+    assert asyncio.run(scenario()) is goes_on
+    assert killed == ["box"]
 
 
 def test_a_process_that_nobody_waits_for_is_ended() -> None:
