@@ -1,7 +1,10 @@
 """What is in a sandbox besides its files, and holding it still: for who copies it, or lets it rest.
 
 Stopping is the fallback where the node has no cgroup to freeze: SIGSTOP to everybody, which the kernel sends to all at
-once, so no fork can slip through; then a look until each of them has stopped. Who was stopped already stays so.
+once, so no fork can slip through; then a look until each thread of each of them has stopped. Who was stopped already
+stays so. A thread in vfork cannot stop before its child has executed something (vfork(2)), and the child is stopped:
+such a thread is at rest, for what it does next is to stop. Another that the kernel does not let stop, one that writes
+to a disk for instance, is not.
 """
 
 from __future__ import annotations
@@ -19,6 +22,8 @@ _TCP_LISTENING = "0A"  # include/net/tcp_states.h
 _IPC = ("shm", "msg", "sem")
 _STOP_S = 5.0
 _AT_REST = ("T", "t", "Z", "X", "x")
+_UNTIL_DONE = "D"  # what it waits for, it waits for whatever signals come
+_MAKES_PROCESSES = (b"56", b"58", b"435")  # clone, vfork, clone3: with a signal pending, none makes one any more
 
 
 class Stillness:
@@ -37,7 +42,7 @@ class Stillness:
         else:
             _send_each(_others(), signal.SIGSTOP)
         deadline = time.monotonic() + _STOP_S
-        while any(_state(pid) not in _AT_REST for pid in _others()):
+        while not all(map(_is_at_rest, _others())):
             if time.monotonic() > deadline:
                 self.end()
                 raise Refused("busy", "a process did not stop in time")
@@ -73,12 +78,35 @@ def _others() -> Set[int]:
     return set(processes.living())
 
 
-def _state(pid: int) -> str:
+def _is_at_rest(pid: int) -> bool:
+    """Whether no thread of a process that was sent SIGSTOP does anything before it is sent SIGCONT."""
     try:
-        with open(f"/proc/{pid}/stat", "rb") as file:
-            return file.read().rpartition(b") ")[2][:1].decode()
+        threads = os.listdir(f"/proc/{pid}/task")
     except OSError:
-        return "X"
+        return True  # it is gone
+    return all(_thread_is_at_rest(f"{pid}/task/{thread}") for thread in threads)
+
+
+def _thread_is_at_rest(thread: str) -> bool:
+    state = _state(thread)
+    return state in _AT_REST or (state == _UNTIL_DONE and is_for_a_child(_read(thread, "syscall")))
+
+
+def is_for_a_child(line: bytes) -> bool:
+    """Whether a thread that waits, waits in a system call that makes a process, as its /proc/PID/syscall says."""
+    return line.split(b" ", 1)[0] in _MAKES_PROCESSES
+
+
+def _state(process: object) -> str:
+    return _read(process, "stat").rpartition(b") ")[2][:1].decode() or "X"
+
+
+def _read(process: object, name: str) -> bytes:
+    try:
+        with open(f"/proc/{process}/{name}", "rb") as file:
+            return file.read()
+    except OSError:
+        return b""
 
 
 def _name(pid: int) -> str:

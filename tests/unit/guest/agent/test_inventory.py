@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import socket
 import subprocess
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -53,3 +55,44 @@ def test_who_is_stopped_stays_so_and_who_was_stays_stopped(sleeper: subprocess.P
     still.end()
 
     assert inventory._state(sleeper.pid) == "T"
+
+
+def test_who_waits_for_a_stopped_child_to_execute_is_at_rest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A shell cannot be stopped in the vfork that starts a command; its child is, so neither does anything."""
+    gate = tmp_path / "gate"
+    os.mkfifo(gate)
+    child = subprocess.Popen([sys.executable, "-c", _SPAWNS_BEHIND_A_GATE, gate])
+    family = [child.pid]
+    while len(family) < 2:
+        family = [child.pid, *processes.below(processes.table(), child.pid)]
+    while inventory._state(child.pid) != "D":
+        pass
+    monkeypatch.setattr(processes, "living", lambda: family)
+    still = inventory.Stillness()
+
+    still.begin()
+
+    assert [inventory._state(pid) for pid in family] == ["D", "T"]
+    still.end()
+    gate.write_bytes(b"")
+    assert child.wait(60) == 0
+
+
+_SPAWNS_BEHIND_A_GATE = """
+import os, sys
+gate = (os.POSIX_SPAWN_OPEN, 0, sys.argv[1], os.O_RDONLY, 0)  # which the child does before it executes, in vfork
+os.waitpid(os.posix_spawn("/bin/true", ["true"], {}, file_actions=[gate]), 0)
+"""
+
+
+def test_a_thread_that_has_not_stopped_is_not_at_rest(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first thread has stopped before the others: one may be in the middle of writing a file."""
+    states = {"1/task/1": b"1 (a) T 0", "1/task/2": b"2 (a) D 0"}
+    waits = {"1/task/2": b"1 0x1 0x7ffd 0x400"}  # in write
+    monkeypatch.setattr(os, "listdir", lambda path: ["1", "2"])
+    monkeypatch.setattr(inventory, "_read", lambda process, name: (states if name == "stat" else waits)[process])
+
+    assert not inventory._is_at_rest(1)
+
+    waits["1/task/2"] = b"58 0x0 0x0 0x0"  # in vfork
+    assert inventory._is_at_rest(1)
