@@ -18,14 +18,14 @@ from typing import Any
 from hotbed.egress import presets
 from hotbed.egress.addresses import Network, covers, reaches_special
 from hotbed.egress.policy import Policy, parse
-from hotbed.errors import InvalidRequest, NotSupported, TierLimit
+from hotbed.errors import InvalidRequest, NotSupported
 from hotbed.node.authority import Authority
 from hotbed.node.leases import Lease, tenant_id
 from hotbed.node.ledger.entry import Entry
 from hotbed.node.recordings import Recorded, Recordings
 from hotbed.node.secrets import Secrets
 from hotbed.node.templates import Templates
-from hotbed.node.tenants import Tier
+from hotbed.node.tenants import Tenant
 from hotbed.runtime.base import Box, BoxRequest, Template
 from hotbed.runtime.egress.outlet import Outlet
 from hotbed.runtime.egress.outlets import Outlets
@@ -113,7 +113,7 @@ class Egress:
         """A policy with its presets looked up, that whoever asks may use. Raises `TierLimit` for who may use none."""
         policy = parse(given, self.presets)
         if policy.mode != "none" and lease is not None and lease.tenant is not None:
-            _check_tier(lease.tenant.tier)
+            _check_tier(lease.tenant)
         found = self._secrets.named(policy.secret_refs, tenant_id(lease))
         if found and policy.mode == "allowlist" and not policy.allow:
             hosts = [host for secret in found for host in secret.hosts]
@@ -207,12 +207,9 @@ class Egress:
             self._subjects.pop(box_id, None)
 
 
-def _check_tier(tier: Tier) -> None:
-    if not tier.network:
-        raise TierLimit(
-            f"tier {tier.name} gives no sandbox a network; pro and the tiers above it do",
-            hint="leave egress out, or ask the operator of this server for another tier",
-        )
+def _check_tier(tenant: Tenant) -> None:
+    if not tenant.tier.network:
+        raise tenant.refusal("network", "gives no sandbox a network", instead="leave egress out")
 
 
 def outlet_of(box: Box) -> Outlet | None:

@@ -100,12 +100,20 @@ def tiers_from(table: Mapping[str, Any]) -> dict[str, Tier]:
 
 
 class Tenant:
-    """One tenant: its tier, its lasting lease, and its tokens for requests."""
+    """One tenant: its tier (of those that there are), its lasting lease, and its tokens for requests."""
 
-    __slots__ = ("id", "lease", "share", "tier", "_clock", "_tokens", "_told_s")
+    __slots__ = ("id", "lease", "share", "tier", "_clock", "_tiers", "_tokens", "_told_s")
 
-    def __init__(self, tenant_id: str, tier: Tier, *, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        tenant_id: str,
+        tier: Tier,
+        *,
+        tiers: Mapping[str, Tier] = DEFAULT_TIERS,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self.id = tenant_id
+        self._tiers = tiers
         self.take_tier(tier)
         self.lease = Lease(tenant=self, held=False)
         self._clock = clock
@@ -117,6 +125,15 @@ class Tenant:
         self.tier = tier
         name = f"tenant {self.id} may have {tier.sandboxes} sandboxes in tier {tier.name}"
         self.share = Share(name=name, limit=tier.sandboxes, waiting=tier.waiting)
+
+    def refusal(self, right: str, lack: str, *, instead: str = "") -> TierLimit:
+        """What to raise for a right that this tier lacks and whatever others have: a field of `Tier`."""
+        having = [tier.name for tier in self._tiers.values() if getattr(tier, right)]
+        others = f"{' and '.join(having)} {'does' if len(having) == 1 else 'do'}" if having else "no other does"
+        another = "ask the operator of this server for " + ("another tier" if having else "one that does")
+        return TierLimit(
+            f"tier {self.tier.name} {lack}; {others}", hint=f"{instead}, or {another}" if instead else another
+        )
 
     def spend(self) -> None:
         """Take the token of one request. Raises `RateLimited` with the time until there is one."""
@@ -183,7 +200,7 @@ class Tenants:
                 hint="start it with the settings file that has it (--settings), or make a new key",
             )
         if known is None:
-            known = self._known[tenant_id] = Tenant(tenant_id, tier)
+            known = self._known[tenant_id] = Tenant(tenant_id, tier, tiers=self.tiers)
         known.take_tier(tier)
         return known
 

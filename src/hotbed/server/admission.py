@@ -105,12 +105,12 @@ def named_template(node: Node, body: Any, tenant: Tenant) -> Any:
     own = {known for known in (*node.templates.names, *node.bakes.names()) if tenant.owns_template(known)}
     if name not in own and len(own) >= tenant.tier.templates:
         tier = tenant.tier
-        another = "use a template of the catalog, or ask the operator of this server for another tier"
+        catalog = "use a template of the catalog"
         if not tier.templates:
-            raise TierLimit(f"tier {tier.name} bakes no templates; pro and the tiers above it do", hint=another)
+            raise tenant.refusal("templates", "bakes no templates", instead=catalog)
         raise TierLimit(
             f"tenant {tenant.id} may keep {tier.templates} templates of its own in tier {tier.name}",
-            hint=f"delete one, {another}",
+            hint=f"delete one, {catalog}, or ask the operator of this server for another tier",
         )
     base = {"cpus": 1.0, "memory_mib": 1024, "disk_mib": 512}
     return replace(body, name=name, limits=tenant.capped(body.limits, base))

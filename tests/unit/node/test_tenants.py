@@ -46,6 +46,24 @@ def test_requests_beyond_the_rate_wait_for_the_time_named() -> None:
     tenant.spend()
 
 
+@pytest.mark.parametrize(
+    ("table", "others"),
+    [
+        ({}, "pro and ent do"),
+        ({"pro": {"ingress": False}, "ent": {"ingress": False}, "night": {}}, "night does"),
+        ({"pro": {"ingress": False}, "ent": {"ingress": False}}, "no other does"),
+    ],
+)
+def test_a_refusal_names_the_tiers_that_have_the_right(table: dict[str, Any], others: str) -> None:
+    """As this server's settings have them: a tenant asks its operator for one that helps."""
+    tenant = Tenants(tiers_from(table)).get("acme", "demo")
+
+    refusal = tenant.refusal("ingress", "opens no ports", instead="serve elsewhere")
+
+    assert refusal.message == f"tier demo opens no ports; {others}"
+    assert (refusal.hint or "").startswith("serve elsewhere, or ask the operator")
+
+
 def test_names_of_templates_belong_to_their_tenant() -> None:
     """Nobody reaches another's by any name."""
     acme, bob = Tenant("acme", Tier(name="pro")), Tenant("bob", Tier(name="pro"))

@@ -49,8 +49,8 @@ async def create(node: Node, call: Call) -> dict[str, Any]:
     if call.tenant is not None:
         request = named_template(node, request, call.tenant)
         if _ready(body).get("network") and not call.tenant.tier.network:
-            said = f"tier {call.tenant.tier.name} gives no sandbox a network; pro and the tiers above it do"
-            raise Refused(403, "network_requires_pro", said)
+            lacking = call.tenant.refusal("network", "gives no sandbox a network")
+            raise Refused(403, "network_requires_pro", lacking.message)
     node.check_open()
     row = await make(node, call, request)
     node.templates.widths[row.name] = width

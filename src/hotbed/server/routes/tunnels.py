@@ -16,7 +16,7 @@ from contextlib import asynccontextmanager
 from datetime import datetime, timezone
 from urllib.parse import urlencode
 
-from hotbed.errors import InvalidRequest, TierLimit
+from hotbed.errors import InvalidRequest
 from hotbed.node.node import Node
 from hotbed.node.sessions import Session
 from hotbed.node.tenants import Caller
@@ -65,12 +65,8 @@ def origin(node: Node, call: Call) -> str:
 
 def check_ingress(caller: Caller) -> None:
     """Raise `TierLimit` for a tenant that may not open ports."""
-    tier = caller.tenant.tier
-    if not tier.ingress:
-        raise TierLimit(
-            f"tier {tier.name} opens no ports of sandboxes; pro and the tiers above it do",
-            hint="ask the operator of this server for another tier",
-        )
+    if not caller.tenant.tier.ingress:
+        raise caller.tenant.refusal("ingress", "opens no ports of sandboxes")
 
 
 async def connect(node: Node, call: SocketCall) -> None:

@@ -58,6 +58,7 @@ def test_a_network_that_the_tier_has_not_is_refused_in_the_clients_own_words(tmp
             wired = {**BAKE, "ready": {"cmd": "true", "network": True}}
             refused = await way.raw("acme", "POST", "/v1/templates", wired)
             assert (refused.status, refused.json["code"]) == (403, "network_requires_pro")
+            assert "tier small gives no sandbox a network; pro and ent do" in refused.body.decode()
             assert (await way.raw("acme", "GET", "/v1/templates/mine")).status == 404
             body = {"template": "python", "egress": {"mode": "open"}}
             assert (await way.ask("acme", "POST", "/v1/sandboxes", body)).json["code"] == "tier_limit"
