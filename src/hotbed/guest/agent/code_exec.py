@@ -125,6 +125,15 @@ class CodeExec(Exec):
         except OSError:  # it ended before it drew
             return b""
         finally:
+            self._close_order()
+
+    def abandon(self) -> None:
+        """Nobody will ask what it drew first, either."""
+        super().abandon()
+        self._close_order()
+
+    def _close_order(self) -> None:
+        if self._order >= 0:
             os.close(self._order)
             self._order = -1
 

@@ -4,9 +4,15 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
+from hotbed.guest.agent.code_exec import CodeExec
+from hotbed.guest.agent.orderlog import OrderLog
+from hotbed.guest.agent.request import ExecRequest
+from hotbed.guest.agent.spare import Spare
 from tests.unit.guest.agent_process import AgentProcess, gone
 from tests.unit.guest.conftest import MakeAgent
 
@@ -127,6 +133,27 @@ def test_a_request_too_large_for_the_spare_is_served(make_agent: MakeAgent) -> N
     result = agent.run("code", "x = '" + "a" * 200_000 + "'\nprint(len(x))")
 
     assert result.stdout == b"200000\n"
+
+
+def test_an_exec_that_is_abandoned_keeps_no_descriptor(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of an interpreter that was pinned ahead, nobody asks any more what it drew first."""
+    blank: dict[str, Any] = dict.fromkeys(ExecRequest._fields)
+    request: Any = SimpleNamespace(**{**blank, "args": (), "env": {}, "ahead": True})
+    drew, order = os.pipe()
+    os.set_blocking(drew, False)
+    spare = Spare(0, (), OrderLog(), None, order, ahead=True)
+    parking: Any = SimpleNamespace(take=lambda work, channel: spare)
+    work = CodeExec(SimpleNamespace(config={}), request, parking, lambda done: None)  # type: ignore[arg-type]  # enough
+    monkeypatch.setattr(work, "_look_after", lambda *args: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        work.launch("/")
+
+    work.abandon()
+
+    assert os.read(drew, 1) == b""  # its end: nobody holds the other side
+    os.close(drew)
+    work.abandon()
+    assert work.extra() == {}
 
 
 def md5(data: bytes) -> bytes:
