@@ -178,6 +178,7 @@ class Broker:
 
     def _tell_all(self) -> None:
         self._turn += 1
+        self._pace.wake()
         for number, ward in self._wards.items():
             self._tell(number, ward)
             if self._turn % _SWEEP_TURNS == 0:

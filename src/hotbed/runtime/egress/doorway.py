@@ -26,6 +26,7 @@ class Doorway:
         self._doors: dict[int, tuple[socket.socket, Callable[[], None]]] = {}
         self._dialled = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
         self._untouched = True
+        self._resting: set[int] = set()
         self._heard = self._closed = False
 
     def add(self, door: socket.socket, on_ready: Callable[[], None]) -> None:
@@ -40,6 +41,18 @@ class Doorway:
         self._on_knock = None
         if self._doors:
             self._hear()
+
+    def rest(self, door: socket.socket) -> None:
+        """Hear of this one no more until `wake`: what waits there cannot be taken."""
+        if door.fileno() in self._doors and door.fileno() not in self._resting:
+            self._poll.unregister(door.fileno())
+            self._resting.add(door.fileno())
+
+    def wake(self) -> None:
+        """Hear of all again. Idempotent."""
+        for fd in self._resting:
+            self._poll.register(fd, select.EPOLLIN)
+        self._resting.clear()
 
     def _hear(self) -> None:
         if not self._heard and not self._closed:
@@ -79,6 +92,7 @@ class Doorway:
             return
         self._hear_no_more()
         self._closed = True
+        self._resting.clear()
         self._poll.close()
         for door, _ in self._doors.values():
             door.close()

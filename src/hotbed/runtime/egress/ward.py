@@ -19,7 +19,7 @@ from hotbed.runtime.egress.certificates import Certificates
 from hotbed.runtime.egress.doorway import Doorway
 from hotbed.runtime.egress.flow import Flow
 from hotbed.runtime.egress.names import Names
-from hotbed.runtime.egress.pace import Pace
+from hotbed.runtime.egress.pace import NONE_FREE, Pace
 from hotbed.runtime.egress.recordings import Recording, Turns
 from hotbed.runtime.egress.relay import Pipes
 from hotbed.runtime.egress.resolving import Resolver
@@ -78,14 +78,16 @@ class Ward:
         """Run something for it, until it is done or the ward is closed; `inner` is closed by then, come what may."""
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
         if inner is not None:
-            self._pace.held += 1
-            task.add_done_callback(partial(self._ended, inner))
+            self._pace.begun()
+        task.add_done_callback(partial(self._ended, inner))
 
-    def _ended(self, inner: socket.socket, _: asyncio.Task[None]) -> None:
-        inner.close()  # a task that is cancelled at once never runs
-        self._pace.held -= 1
+    def _ended(self, inner: socket.socket | None, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if inner is not None:
+            inner.close()  # a task that is cancelled at once never runs
+            self._pace.ended()
+        self._pace.resume(self.doorway)  # it has fewer now
 
     def reads(self, name: str, port: int) -> bool:
         """Whether TLS to this host is ended here, so that what is said inside can be read."""
@@ -105,11 +107,15 @@ class Ward:
     def _accept(self, door: socket.socket, serve: Callable[[socket.socket], Coroutine[Any, Any, None]]) -> None:
         for _ in range(_ACCEPT_MOST):
             if not self._pace.admits(len(self._tasks)):
+                if not self._pace.has_room(len(self._tasks)):
+                    self._rest(door)
                 return
             try:
                 sock, _ = door.accept()
-            except OSError:
-                return  # nobody waits, or no descriptor is free: those that wait are accepted when one is
+            except OSError as error:
+                if error.errno in NONE_FREE:
+                    self._rest(door)
+                return  # else nobody waits
             sock.setblocking(False)
             if self.is_full():
                 address, port = sockets.meant_for(sock)
@@ -118,6 +124,11 @@ class Ward:
                 sockets.reset(sock)
                 continue
             self.start(serve(sock), sock)
+
+    def _rest(self, door: socket.socket) -> None:
+        """What waits there is accepted when it can be; it would call us in every turn until then."""
+        self.doorway.rest(door)
+        self._pace.rest(self.doorway)
 
     def refuse(self, kind: str, target: Target, reason: str) -> None:
         """Count and tell a no that needed no decision."""
@@ -164,6 +175,7 @@ class Ward:
     def shut(self) -> None:
         """Close its doors, and begin to end all that came through them. Idempotent."""
         self.doorway.close()
+        self._pace.resume(self.doorway)
         for task in tuple(self._tasks):
             task.cancel()
 
