@@ -77,13 +77,7 @@ def _door(kind: str, port: int) -> socket.socket:
             raise
         sock = socket.socket(socket.AF_INET, _TYPES[kind] | socket.SOCK_CLOEXEC | socket.SOCK_NONBLOCK)
     try:
-        if kind == "udp":  # an answer must come from the address that was asked
-            if sock.family == socket.AF_INET6:
-                sock.setsockopt(socket.IPPROTO_IPV6, _IPV6_RECVPKTINFO, 1)
-            else:
-                sock.setsockopt(socket.IPPROTO_IP, _IP_PKTINFO, 1)
-        if sock.family == socket.AF_INET6:
-            sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
+        _prepare(sock, kind)
         sock.bind(("", port))
         if kind == "tcp":
             sock.listen(BACKLOG)
@@ -91,6 +85,19 @@ def _door(kind: str, port: int) -> socket.socket:
         sock.close()
         raise
     return sock
+
+
+def _prepare(sock: socket.socket, kind: str) -> None:
+    if (
+        kind == "tcp"
+    ):  # connections of doors that are gone may linger; where somebody listens it is refused all the same
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    elif sock.family == socket.AF_INET6:  # an answer must come from the address that was asked
+        sock.setsockopt(socket.IPPROTO_IPV6, _IPV6_RECVPKTINFO, 1)
+    else:
+        sock.setsockopt(socket.IPPROTO_IP, _IP_PKTINFO, 1)
+    if sock.family == socket.AF_INET6:
+        sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
 
 
 _TYPES = {"tcp": socket.SOCK_STREAM, "udp": socket.SOCK_DGRAM}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import socket
@@ -39,3 +40,24 @@ def test_a_namespace_that_cannot_be_entered_is_told() -> None:
 
         assert "error" in json.loads(ours.recv(1000))
     os.close(null)
+
+
+def test_a_door_is_made_where_connections_of_the_last_one_linger() -> None:
+    """They do for a minute: a sandbox that had dialled had no way out while the next broker lived."""
+    first = wiring._door("tcp", 0)
+    port = first.getsockname()[1]
+    first.setblocking(True)
+    with socket.create_connection(("127.0.0.1", port)):
+        first.accept()[0].close()  # who ends first waits for what may still be on its way
+        first.close()
+
+        wiring._door("tcp", port).close()
+
+
+def test_no_door_is_made_where_somebody_listens() -> None:
+    """What is dialled there is that program's, and it is told that there is no door."""
+    with socket.create_server(("127.0.0.1", 0)) as theirs:
+        port = theirs.getsockname()[1]
+        opened, failed = wiring._open_doors([port])
+
+    assert (opened, failed) == ([], [["tcp", port, errno.EADDRINUSE]])
