@@ -201,9 +201,12 @@ def test_a_killed_broker_lets_nothing_out_and_comes_back(earth: World, client: C
     """Fail closed: its doors are its own, and go with it."""
     with Sandbox("python", egress={"allow": [GOOD]}, client=client) as sandbox:
         sandbox.upload_bytes("/work/ca.pem", earth.certificate)
+        assert (sandbox.exec(code=FETCH, args=["https://good.test/"]).egress or {})["complete"] is True
         before = earth.broker_pid()
 
         os.kill(before, signal.SIGKILL)
+
+        assert (sandbox.exec(code=FETCH, args=["https://good.test/"]).egress or {})["complete"] is False
 
         def works() -> bool:
             return bool(json.loads(sandbox.exec(code=FETCH, args=["https://good.test/"]).stdout) == [GOOD])

@@ -31,6 +31,11 @@ class Brokers:
         for broker in self._made:
             await asyncio.wait_for(broker.ended, 5)
 
+    def tell(self) -> None:
+        """Have the newest tell what was tried, as it does every moment."""
+        for number, ward in self._made[-1]._wards.items():
+            self._made[-1]._tell(number, ward)
+
     def lose(self) -> None:
         """As a kill would."""
         self.channels[-1].shutdown(socket.SHUT_RDWR)

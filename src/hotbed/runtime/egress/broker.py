@@ -174,7 +174,7 @@ class Broker:
     def _tell(self, number: int, ward: Ward) -> None:
         rows = ward.tally.rows()
         if rows:
-            self._link.post({"op": "decisions", "id": number, "rows": rows})
+            self._link.post({"op": "decisions", "id": number, "rows": rows, "tally": ward.tally.take()})
 
     def _tell_all(self) -> None:
         self._turn += 1

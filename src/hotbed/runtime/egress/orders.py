@@ -69,6 +69,7 @@ class Orders:
 
     def _said(self, link: Link, outlet: Outlet) -> Header:
         policy = outlet.policy
+        outlet.served = outlet.served or outlet.ahead is None
         self.shelf.lend(link, outlet.box_id, policy.recording)
         secrets = [dict(secret) for secret in self.secrets(policy)]
         text = json.dumps(policy.to_wire())

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal, Protocol
 
 from hotbed.egress.policy import Policy
+from hotbed.runtime.egress.tally import total
 from hotbed.runtime.link import Link
 
 PORTS = (53, 80, 443, 22, 3128)
@@ -52,7 +53,10 @@ class Outlet:
         self.closed_ports: tuple[int, ...] = ()
         self.turn = asyncio.Lock()  # of whoever wires it or changes its policy
         self.link: Link | None = None  # to the broker that has its doors
+        self.served = False  # that broker knows the policy: something may have been tried that it alone knows of
         self._witness = -1
+        self._told: list[dict[str, Any]] = []  # tallies since the last result
+        self._complete = True
         self.last: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()  # tally, when it is over
         self._owner = owner
 
@@ -63,6 +67,24 @@ class Outlet:
     async def tally(self) -> dict[str, Any]:
         """What was tried since the last time."""
         return await self._owner.tally(self)
+
+    def note(self, tally: dict[str, Any]) -> None:
+        """The broker has told what was tried since it last did."""
+        self._told = [total(*self._told, tally)]
+
+    def lose(self) -> None:
+        """What was tried since then will not be known."""
+        self._complete = False
+
+    def taken(self, rest: dict[str, Any]) -> dict[str, Any]:
+        """All that is known to have been tried since this was last asked for, and whether that is all there was."""
+        found, complete = total(*self._told, rest), self._complete
+        self._told, self._complete = [], True
+        return {
+            **found,
+            "suspected_leak": found["suspected_leak"] or (False if complete else None),
+            "complete": complete,
+        }
 
     def watch(self, witness: int) -> None:
         """Take over the broker's descriptor that is readable once anything was dialled (see `doorway`)."""

@@ -21,7 +21,7 @@ from hotbed.guest.frames import Header
 from hotbed.runtime.egress.answers import PATIENCE_S
 from hotbed.runtime.egress.orders import Orders
 from hotbed.runtime.egress.outlet import Attached, Home, Outlet, ports_of
-from hotbed.runtime.egress.tally import Tally
+from hotbed.runtime.egress.tally import Tally, lost_row
 from hotbed.runtime.egress.trust import trust
 from hotbed.runtime.link import Link, close_all
 
@@ -143,21 +143,30 @@ class Outlets:
             await self.orders.wire(link, outlet, "doors", missing)
 
     async def tally(self, outlet: Outlet) -> dict[str, Any]:
-        """What a sandbox tried since it was last asked for; one that has ended is asked for the last time."""
+        """What a sandbox tried since it was last asked for; one that has ended is asked for the last time.
+
+        What was lost with a broker is no reason to throw away what ran: it says that it is not `complete`.
+        """
+        try:
+            rest = await self._rest_of(outlet)
+        except (SandboxFailed, asyncio.TimeoutError) as error:
+            log.warning("event=egress_tally_lost box=%d error=%r", outlet.box_id, error)
+            outlet.lose()
+            rest = Tally().take()
+        return outlet.taken(rest)
+
+    async def _rest_of(self, outlet: Outlet) -> dict[str, Any]:
+        """What the broker has not told yet."""
         if outlet.box_id in self._outlets:
             if outlet.is_untouched():
                 return Tally().take()
-            link = await self._broker()
-            answer = await self.orders.ask(link, {"op": "report", "id": outlet.box_id})
+            answer = await self.orders.ask(await self._broker(), {"op": "report", "id": outlet.box_id})
             if answer["tally"] is not None:
                 found: dict[str, Any] = answer["tally"]
                 return found
             if outlet.box_id in self._outlets:  # another broker than the one it had: it has not got its doors yet
                 return Tally().take()
-        try:
-            return await asyncio.wait_for(asyncio.shield(outlet.last), PATIENCE_S)
-        except asyncio.TimeoutError:
-            raise SandboxFailed(f"the egress broker gave no answer for {PATIENCE_S:.0f} s") from None
+        return await asyncio.wait_for(asyncio.shield(outlet.last), PATIENCE_S)
 
     def drop(self, outlet: Outlet) -> None:
         """Close a sandbox's doors. Idempotent."""
@@ -165,24 +174,19 @@ class Outlets:
         if self._outlets.pop(outlet.box_id, None) is None:
             return
         link = self._link
-        if link is not None and link.is_open():
-            link.post({"op": "close", "id": outlet.box_id})
+        heard = link is not None and link.is_open()
+        if heard and outlet.link is link:
+            self._leaving[outlet.box_id] = outlet  # first: over the word, the link may be found to be broken
+        if heard and link is not None:
             self.orders.shelf.take_back(link, outlet.box_id)
-            if outlet.link is link:
-                self._leaving[outlet.box_id] = outlet
-                return
-        self._bury(outlet, None)
+            link.post({"op": "close", "id": outlet.box_id})
+        if outlet.box_id not in self._leaving:
+            self._bury(outlet, Tally().take())
 
-    def _bury(self, outlet: Outlet, tally: dict[str, Any] | None) -> None:
-        """It is over; its last tally, unless that was lost with a broker."""
+    def _bury(self, outlet: Outlet, tally: dict[str, Any]) -> None:
+        """It is over; its last tally."""
         if not outlet.last.done():
-            if tally is not None:
-                outlet.last.set_result(tally)
-            else:
-                outlet.last.set_exception(
-                    SandboxFailed("the egress broker was lost, and what the sandbox tried with it")
-                )
-                outlet.last.exception()  # also when nobody asks
+            outlet.last.set_result(tally)
         self._tell(outlet.box_id, (), over=True)
 
     def _tell(self, box_id: int, rows: Sequence[Mapping[str, Any]], *, over: bool) -> None:
@@ -242,6 +246,9 @@ class Outlets:
     def _serve(self, header: Header, body: bytes) -> None:
         if header["op"] == "decisions":
             self._tell(header["id"], header["rows"], over=False)
+            outlet = self._outlets.get(header["id"]) or self._leaving.get(header["id"])
+            if outlet is not None:
+                outlet.note(header["tally"])
         elif header["op"] == "keep":
             self.orders.shelf.keep(header["name"], header["key"], body)
         elif self._link is not None:
@@ -249,12 +256,17 @@ class Outlets:
 
     def _on_lost(self, reason: str) -> None:
         self.orders.shelf.lose()
-        for outlet in self._outlets.values():
+        for outlet in (*self._outlets.values(), *self._leaving.values()):
             outlet.blind()
+            if outlet.served:
+                outlet.served = False
+                outlet.lose()
+                if not self._closed:
+                    self._tell(outlet.box_id, [lost_row()], over=False)
         self.orders.answers.none_will_come(f"the egress broker is gone: {reason}")
         leaving, self._leaving = self._leaving, {}
         for outlet in leaving.values():
-            self._bury(outlet, None)
+            self._bury(outlet, Tally().take())
         if not self._closed:
             log.warning("event=egress_broker_lost reason=%r sandboxes=%d", reason, len(self._outlets))
             self.restarts += 1

@@ -12,6 +12,7 @@ from typing import Any
 
 ROWS_LIMIT = 512
 REFUSED_SHOWN = 32
+_COUNTS = ("allowed", "denied", "bytes_up", "bytes_down")
 _KEY = ("kind", "name", "address", "port", "method", "verdict", "reason")
 
 
@@ -88,6 +89,24 @@ class Tally:
         self.allowed = self.denied = self.bytes_up = self.bytes_down = 0
         self.suspected_leak, self._refused = False, {}
         return taken
+
+
+def total(*taken: dict[str, Any]) -> dict[str, Any]:
+    """What was taken of one sandbox at several times, as if it had been taken at once."""
+    found: dict[str, Any] = {name: sum(one[name] for one in taken) for name in _COUNTS}
+    refused: dict[tuple[Any, ...], int] = {}
+    for row in (row for one in taken for row in one["refused"]):
+        key = (row["to"], row["port"], row["reason"])
+        if key in refused or len(refused) < REFUSED_SHOWN:
+            refused[key] = refused.get(key, 0) + row["count"]
+    rows = [{"to": to, "port": port, "reason": why, "count": count} for (to, port, why), count in refused.items()]
+    return {**found, "suspected_leak": any(one["suspected_leak"] for one in taken), "refused": rows}
+
+
+def lost_row() -> dict[str, Any]:
+    """The row that says that there may have been others."""
+    about = {"kind": "lost", "port": 0, "reason": "the egress broker was lost, and with it what was tried last"}
+    return {**dict.fromkeys(_KEY, ""), **about, "at": time.time(), "count": 1, "up": 0, "down": 0, "leak": False}
 
 
 def _safe(value: Any) -> Any:

@@ -174,6 +174,67 @@ def test_what_was_tried_is_told_to_its_last() -> None:
     assert asyncio.run(act()) == [(7, 1, False), (7, 0, True)]
 
 
+async def tallies(*, told: bool, ended: bool) -> tuple[dict[str, Any], dict[str, Any], list[str]]:
+    """Of a sandbox that was refused something before its broker was lost: the one then, the next one, and its rows."""
+    rows: list[str] = []
+    brokers, walls = Brokers(), Walls()
+    outlets = Outlets(brokers.start)
+    outlets.on_rows = lambda box_id, new, over: rows.extend(row["kind"] for row in new)
+    outlet = await outlets.open(7, walls, ALLOW)
+    await said_to(walls.ports[3128], "a.org")
+    if told:
+        brokers.tell()
+        while not rows:
+            await asyncio.sleep(0.005)
+    brokers.lose()
+    if ended:
+        outlet.close()
+    found = await outlet.tally(), await outlet.tally(), rows
+    outlets.close()
+    await brokers.gone()
+    return found
+
+
+@pytest.mark.parametrize("ended", [False, True])
+def test_what_is_lost_with_a_broker_is_said(ended: bool) -> None:
+    """The run is not thrown away; who relies on its audit can tell that there may have been more. The next is whole."""
+    first, second, rows = asyncio.run(tallies(told=False, ended=ended))
+
+    assert (first["complete"], first["denied"], first["suspected_leak"]) == (False, 0, None)
+    assert (second["complete"], second["suspected_leak"]) == (True, False)
+    assert rows == ["lost"]
+
+
+@pytest.mark.parametrize("ended", [False, True])
+def test_what_was_told_before_is_not_lost(ended: bool) -> None:
+    """It is told every moment, not at the end alone."""
+    first, second, rows = asyncio.run(tallies(told=True, ended=ended))
+
+    assert (first["complete"], first["denied"], len(first["refused"])) == (False, 1, 1)
+    assert (second["complete"], second["denied"]) == (True, 0)
+    assert rows == ["proxy", "lost"]
+
+
+def test_a_sandbox_that_dialled_nothing_loses_nothing_with_its_broker() -> None:
+    """Nothing was taken from doors whose policy the broker never heard."""
+
+    async def act() -> dict[str, Any]:
+        brokers, walls = Brokers(), Walls()
+        outlets, box = Outlets(brokers.start), Boxed(home=walls)
+        await outlets.park(box, ports_of(ALLOW))
+        await outlets.attach(box, ALLOW)
+        assert box.outlet is not None
+        brokers.lose()
+        while outlets.restarts == 0:
+            await asyncio.sleep(0.005)
+        found = await box.outlet.tally()
+        outlets.close()
+        await brokers.gone()
+        return found
+
+    assert asyncio.run(act())["complete"]
+
+
 async def said_to(port: int, name: str) -> bytes:
     """What a sandbox hears that asks its proxy for a name."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port)

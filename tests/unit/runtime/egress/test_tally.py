@@ -50,3 +50,22 @@ def test_counts_are_those_since_the_last_time() -> None:
     assert (first["allowed"], first["bytes_up"], first["bytes_down"], first["suspected_leak"]) == (1, 3, 5, True)
     assert (second["allowed"], second["bytes_up"], second["suspected_leak"]) == (0, 0, False)
     assert found.total_bytes == 8
+    assert tally.total(second, first) == first
+
+
+def test_what_was_told_in_pieces_adds_up() -> None:
+    """In bounded space, too."""
+    pieces = []
+    for number in range(tally.REFUSED_SHOWN + 5):
+        found = Tally()
+        found.count(allowed=False)
+        found.carried(up=1)
+        found.note(**denied(f"n{number % (tally.REFUSED_SHOWN + 2)}.org"))
+        pieces.append(found.take())
+
+    whole = tally.total(*pieces)
+
+    assert (whole["denied"], whole["bytes_up"], whole["suspected_leak"]) == (len(pieces), len(pieces), False)
+    assert len(whole["refused"]) == tally.REFUSED_SHOWN
+    assert [row["count"] for row in whole["refused"][:4]] == [2, 2, 2, 1]
+    assert tally.total()["refused"] == []
