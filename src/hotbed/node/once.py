@@ -112,13 +112,18 @@ class Once(Generic[T]):
             del self._tenants[tenant]
 
     def _forget_old(self, of: _Tenant[T]) -> None:
-        before = self._clock() - KEPT_S
-        for key, asked in tuple(of.asked.items()):
-            if asked.begun_s >= before and len(of.asked) <= ENTRIES and of.size <= BYTES:
-                return
+        """Forget from the oldest on, as far as need be: what is kept is not walked for every request."""
+        before, old = self._clock() - KEPT_S, []
+        left, size = len(of.asked), of.size
+        for key, asked in of.asked.items():
+            if asked.begun_s >= before and left <= ENTRIES and size <= BYTES:
+                break
             if asked.answered:  # what runs is held by whoever waits for it
-                of.size -= asked.size
-                del of.asked[key]
+                left, size = left - 1, size - asked.size
+                old.append(key)
+        for key in old:
+            del of.asked[key]
+        of.size = size
 
 
 def check_key(key: str) -> None:
