@@ -290,6 +290,8 @@ def serve(agent: Agent) -> None:
     try:
         if not box.config.get("spare"):
             agent.serve()  # its request is on its way, or here already: fork for it before anything else
+            while box.rest():
+                agent.serve()
         box.open()
         box.loop.watch(box.connection.fileno(), agent.serve)
         while True:

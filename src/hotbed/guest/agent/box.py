@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import select
 import signal
 import socket
 import struct
@@ -11,7 +12,7 @@ from typing import Any, Callable, Dict, List, Mapping, Optional, Protocol, Seque
 from ..frames import Connection
 from . import hunting
 from .capture import Lingering
-from .children import Children
+from .children import Alarm, Children, reap_all
 from .hunting import Census, Claim, Marks
 from .loop import Loop
 
@@ -66,22 +67,42 @@ class Box:
         self.spare_pids: Callable[[], Set[int]] = set  # of who waits here for work
         self.jobs: Dict[int, Claimant] = {}
         self.started = 0
-        self._opened = False
+        self.opened = False
+        self._alarm: Optional[Alarm] = None
         self._before: Dict[str, bytes] = {}
 
     def open(self) -> None:
         """Get everything that is needed once something runs. Idempotent; after the first fork, if that can be."""
-        if self._opened:
+        if self.opened:
             return
-        self._opened = True
-        self.connection.sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, _SEND_TIMEOUT)
+        self.opened = True
         self.loop = Loop()
-        self.children = Children(self.loop)
+        self.children = Children(self.loop, self.listen())
         self.lingering = Lingering(self.loop)
         limits = self.config.get("limits") or {}
         self.memory_mib: Optional[int] = limits.get("memory_mib")
         self.oom_kills = self._counter("memory_events_fd", b"oom_kill")
         self.fork_refusals = self._counter("pids_events_fd", b"max")
+
+    def listen(self) -> Alarm:
+        """Hear of children that end, from now on."""
+        if self._alarm is None:
+            self.connection.sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, _SEND_TIMEOUT)
+            self._alarm = Alarm()
+        return self._alarm
+
+    def rest(self) -> bool:
+        """Wait until nobody is left in here, with nothing open; False if that is not enough to wait for any more."""
+        poll = select.poll()
+        poll.register(self.connection.fileno(), select.POLLIN)
+        while not self.opened:
+            if self._alarm is None or reap_all():
+                return True
+            poll.register(self._alarm.fd, select.POLLIN)
+            if any(fd != self._alarm.fd for fd, _ in poll.poll()):
+                return False
+            self._alarm.hush()
+        return False
 
     def note_counts(self) -> None:
         """Before something runs that may get by without all this: see what is counted, to have it from here on."""
@@ -128,5 +149,6 @@ class Box:
     def close(self) -> None:
         """Give back what a rehearsal took."""
         self.children.close()
+        self.listen().close()
         self.loop.close()
         self.connection.close()

@@ -17,17 +17,42 @@ def _wake(_number: int, _frame: Optional[FrameType]) -> None:
     """Without a handler of its own, Python would not write the signal to the wake-up descriptor."""
 
 
-class Children:
-    """Who waits for which child. SIGCHLD wakes the loop through a pipe; nothing is done in the handler."""
+class Alarm:
+    """A descriptor that is readable once a child has ended. SIGCHLD writes to it; nothing is done in the handler."""
 
-    def __init__(self, loop: Loop) -> None:
-        self._loop = loop
-        self._calls: Dict[int, OnEnd] = {}
-        self._wake_in, self._wake_out = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+    def __init__(self) -> None:
+        self.fd, self._out = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         self._before = _signal.signal(_signal.SIGCHLD, _wake)
-        _signal.set_wakeup_fd(self._wake_out, warn_on_full_buffer=False)
-        loop.watch(self._wake_in, self._woken)
-        os.write(self._wake_out, b"\0")  # a child may have ended before anybody listened
+        _signal.set_wakeup_fd(self._out, warn_on_full_buffer=False)
+
+    def ring(self) -> None:
+        """As if a child had ended."""
+        os.write(self._out, b"\0")
+
+    def hush(self) -> None:
+        """Be quiet until the next child ends."""
+        try:
+            os.read(self.fd, 512)
+        except BlockingIOError:
+            pass
+
+    def close(self) -> None:
+        """Stop listening for SIGCHLD."""
+        _signal.set_wakeup_fd(-1)
+        _signal.signal(_signal.SIGCHLD, self._before)
+        os.close(self.fd)
+        os.close(self._out)
+
+
+class Children:
+    """Who waits for which child."""
+
+    def __init__(self, loop: Loop, alarm: Alarm) -> None:
+        self._loop = loop
+        self._alarm = alarm
+        self._calls: Dict[int, OnEnd] = {}
+        loop.watch(alarm.fd, self._woken)
+        alarm.ring()  # a child may have ended before anybody listened
 
     def expect(self, pid: int, call: OnEnd) -> None:
         """Call with the wait status and resource usage once `pid` has ended."""
@@ -59,16 +84,19 @@ class Children:
             self._calls.clear()
 
     def close(self) -> None:
-        """Stop listening for SIGCHLD."""
-        _signal.set_wakeup_fd(-1)
-        _signal.signal(_signal.SIGCHLD, self._before)
-        self._loop.unwatch(self._wake_in)
-        os.close(self._wake_in)
-        os.close(self._wake_out)
+        """Reap nobody any more."""
+        self._loop.unwatch(self._alarm.fd)
 
     def _woken(self) -> None:
-        try:
-            os.read(self._wake_in, 512)
-        except BlockingIOError:
-            pass
+        self._alarm.hush()
         self.reap()
+
+
+def reap_all() -> bool:
+    """Reap whoever has ended, for nobody; whether no child is left."""
+    while True:
+        try:
+            if os.waitpid(-1, os.WNOHANG)[0] == 0:
+                return False
+        except ChildProcessError:
+            return True

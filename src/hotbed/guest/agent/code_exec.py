@@ -6,12 +6,12 @@ import os
 import resource
 from typing import Any, Callable, Dict, Optional, Sequence
 
-from .. import kernel
 from . import runner
 from .box import Box
 from .capture import Capture
 from .execs import Exec, close
 from .forking import fork
+from .memory import is_watched
 from .orderlog import OrderLog, Run
 from .pinning import CHECK_BYTES
 from .pump import Pump
@@ -30,14 +30,14 @@ class CodeExec(Exec):
         self._parking = parking
         self._order = -1
         self._log: Optional[OrderLog] = None
-        # The only thing that will ever run here, and somebody else watches its memory (see `quiet`).
-        watched = request.stream or box.config.get("limit_data")
-        self._alone = request.last and not box.started and not watched
+        # The only thing that runs here, and somebody else watches its memory (see `quiet`).
+        self._alone = not (box.started and box.opened) and not request.stream and not is_watched(box)
 
     def launch(self, cwd: str) -> None:
         """Fork first and look after it second: the child inherits less that is new, and both can run at once."""
         request = self.request
         if self._alone:
+            self.box.listen()
             self.box.note_counts()
         work = Work(request.program, request.args, request.env, cwd, pin=request.pin, ahead=request.ahead)
         ready = None if request.stdin or request.stdin_open else self._parking.take(work, self.channel)
@@ -72,7 +72,7 @@ class CodeExec(Exec):
             self._follow(pid)
             return
         capture = Capture(self.request.output_bytes)
-        if not self._passes_quietly(capture, ends, pid):
+        if not self._passes_quietly(capture, ends):
             self.begin([stream.fd for stream in capture.streams], mark, None, capture)
             self.job.count_from_birth()
             self._follow(pid)
@@ -83,14 +83,12 @@ class CodeExec(Exec):
         self.job.on_silence = self._silent
         self.job.follow(pid)
 
-    def _passes_quietly(self, capture: Capture, ends: Sequence[int], pid: int) -> bool:
+    def _passes_quietly(self, capture: Capture, ends: Sequence[int]) -> bool:
         """Whether it ran to its end, and well; it has been told of then."""
-        request, node, program = self.request, self.box.connection.fileno(), kernel.pidfd_open(pid)
+        request, others = self.request, (self.box.connection.fileno(), self.box.listen().fd)
         assert self._log is not None
         seconds, most_bytes = request.timeout_s, request.output_kill_bytes
-        over = read_to_the_end(capture, ends, (node, program), seconds=seconds, most_bytes=most_bytes)
-        os.close(program)
-        if not over:
+        if not read_to_the_end(capture, ends, others, seconds=seconds, most_bytes=most_bytes):
             return False
         ending = self._log.ending()
         if ending is None or ending[0] != 0:

@@ -16,6 +16,13 @@ from .box import Box
 _INTERVAL_S = 0.05
 
 
+def is_watched(box: Box) -> bool:
+    """Whether that is for the agent to do: no cgroup counts."""
+    counted = box.config.get("memory_events_fd") is not None
+    limit = (box.config.get("limits") or {}).get("memory_mib")
+    return bool(limit) and bool(box.config.get("poll_memory", not counted))
+
+
 class MemoryWatch:
     """Kills the largest job when the sandbox is over its memory."""
 
@@ -23,8 +30,7 @@ class MemoryWatch:
         self._box = box
         limits = box.config.get("limits") or {}
         self._limit_kib = (limits.get("memory_mib") or 0) * 1024
-        counted = box.config.get("memory_events_fd") is not None
-        self._on = bool(self._limit_kib) and box.config.get("poll_memory", not counted)
+        self._on = is_watched(box)
         self._pending = False
 
     def wake(self) -> None:

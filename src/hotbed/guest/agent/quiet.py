@@ -1,9 +1,9 @@
 """The short way through an exec that nothing disturbs.
 
-Most programs print a little and end. For one that is the only thing its sandbox will ever run, the agent just reads its
-two pipes to their end; the loop, SIGCHLD, timers and the job's books are set up only when something else happens: the
-deadline, too much output, a frame from the node, an output that outlives the program or is closed by it, a failure.
-Each page that all this would write to is a fault saved.
+Most programs print a little and end. For one that is the only thing in its sandbox, the agent just reads its two pipes
+to their end; the loop, timers and the job's books are set up only when something else happens: the deadline, too much
+output, a frame from the node, the end of any child (an orphan's too, which has to be reaped), an output that outlives
+the program or is closed by it, a failure. Each page that all this would write to is a fault saved.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ from .stdio import Stdio
 _PROGRAM = b"import sys\nx = [i for i in range(100)]\nprint(x)\nprint('warm', file=sys.stderr)\n"
 _FAILING = b"def f():\n    assert [1] == [2], 'warm'\nf()\n"
 _SYS = ("argv", "path", "stdin", "stdout", "stderr", "__stdin__", "__stdout__", "__stderr__")
-_REQUEST = {"op": "exec", "id": "warm", "kind": "code", "cwd": "/", "files": [], "stdin": 0, "env": {}, "stream": False}
+_REQUEST = {"op": "exec", "id": "warm", "kind": "code", "cwd": "/", "files": [], "stdin": 0, "env": {}}
 _LEFT_OUT = (
     (child, "_setsid"),
     (child, "_closerange"),
@@ -45,21 +45,21 @@ class _Over(BaseException):
 def rehearse_agent(make: Callable[[socket.socket, Spare], Any], rounds: int) -> None:
     """Serve requests over a socketpair with agents from `make`, which have a `box` and serve at once.
 
-    Those of a rollout, and where there is time for more than one, those of a sandbox that is kept.
+    Those of programs that pass quietly, and where there is time for more than one, those that need the loop.
     """
     leaving, execs._exit = execs._exit, lambda _code: None  # type: ignore[assignment, return-value]  # it never returns
     try:
         for _ in range(rounds):
-            _serve_one(make, last=True)
+            _serve_one(make, stream=False)
             if rounds > 1:
-                _serve_one(make, last=False)
+                _serve_one(make, stream=True)
     finally:
         execs._exit = leaving
 
 
-def _serve_one(make: Callable[[socket.socket, Spare], Any], *, last: bool) -> None:
+def _serve_one(make: Callable[[socket.socket, Spare], Any], *, stream: bool) -> None:
     ours, theirs = socket.socketpair()
-    ours.sendall(pack({**_REQUEST, "program": len(_PROGRAM), "last": last}, _PROGRAM))
+    ours.sendall(pack({**_REQUEST, "program": len(_PROGRAM), "last": not stream, "stream": stream}, _PROGRAM))
     agent = make(theirs, already_run())
     agent.serve()
     while agent.execs:

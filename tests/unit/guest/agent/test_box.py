@@ -48,3 +48,27 @@ def test_a_box_that_ran_nothing_has_opened_nothing() -> None:
     ours.close()
 
     assert before == after
+
+
+def test_a_box_rests_until_the_node_or_a_child_wants_something() -> None:
+    """With nothing open: an ended child is reaped, and whoever lives on is for the loop."""
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        box = Box(theirs, 0, {})
+        assert box.rest()  # nothing ran yet
+        box.listen()
+        ended = os.posix_spawn("/bin/sh", ["sh", "-c", "exit 0"], {})
+        assert box.rest()
+        assert not os.path.exists(f"/proc/{ended}")
+
+        reader, writer = os.pipe()
+        os.posix_spawn("/bin/sh", ["sh", "-c", "read x"], {}, file_actions=[(os.POSIX_SPAWN_DUP2, reader, 0)])
+        ours.send(b"x")
+        assert not box.rest()
+
+        os.close(writer)
+        os.close(reader)
+        box.open()
+        assert not box.rest()
+        box.children.drain()
+        box.close()

@@ -143,7 +143,7 @@ def test_an_exec_that_is_abandoned_keeps_no_descriptor(monkeypatch: pytest.Monke
     os.set_blocking(drew, False)
     spare = Spare(0, (), OrderLog(), None, order, ahead=True)
     parking: Any = SimpleNamespace(take=lambda work, channel: spare)
-    work = CodeExec(SimpleNamespace(config={}), request, parking, lambda done: None)  # type: ignore[arg-type]  # enough
+    work = CodeExec(SimpleNamespace(config={}, started=1, opened=True), request, parking, lambda done: None)  # type: ignore[arg-type]  # enough
     monkeypatch.setattr(work, "_look_after", lambda *args: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         work.launch("/")

@@ -107,14 +107,50 @@ def test_one_closed_pipe_is_not_the_end(bench: Bench) -> None:
         ),
     ],
 )
-def test_the_last_exec_tells_what_any_other_would(
+def test_an_exec_alone_tells_what_any_other_would(
     make_agent: MakeAgent, source: str, status: str, exit_code: int | None, stdout: bytes | None
 ) -> None:
-    """Whether or not it went the short way."""
-    agent = make_agent()
+    """Whether or not it went the short way: the first of each agent does, and no other after a command."""
+    last, kept, other = make_agent(), make_agent(), make_agent()
     limits = {"timeout_s": 1.0, "output_kill_bytes": 1 << 20}
-    last, other = (agent.run("code", source, last=flag, **limits) for flag in (True, False))
+    other.run("command", "true")
+    results = [
+        agent.run("code", source, last=flag, **limits) for agent, flag in ((last, True), (kept, False), (other, False))
+    ]
 
-    assert (last.status, last.header["exit_code"]) == (other.status, other.header["exit_code"]) == (status, exit_code)
+    assert {(result.status, result.header["exit_code"]) for result in results} == {(status, exit_code)}
     if stdout is not None:
-        assert last.stdout == other.stdout == stdout
+        assert {result.stdout for result in results} == {stdout}
+
+
+def test_a_kept_sandbox_goes_the_short_way_again_and_again(make_agent: MakeAgent) -> None:
+    """As long as nobody is left from the exec before: it opens nothing, and every program is reaped."""
+    agent = make_agent(as_pid_1=True)
+    agent.run("code", "print(1)")
+    open_before = os.listdir(f"/proc/{agent.pid}/fd")
+    count = "import os; print(sum(name.isdigit() for name in os.listdir('/proc')))"
+
+    assert {agent.run("code", count).stdout for _ in range(3)} == {b"2\n"}
+    assert os.listdir(f"/proc/{agent.pid}/fd") == open_before
+    assert agent.run(
+        "code", "import os\nif os.fork() == 0:\n    os.close(1)\n    os.close(2)\n    os.read(0, 1)"
+    ).status
+    assert agent.run("command", "echo after").stdout == b"after\n"
+
+
+ORPHANS = """
+import os
+for _ in range(200):
+    if os.fork() == 0:
+        os._exit(0 if os.fork() else 0)
+    os.wait()
+print("all")
+"""
+
+
+def test_orphans_are_reaped_meanwhile(make_agent: MakeAgent) -> None:
+    """They count against what the sandbox may have until then."""
+    for last in (False, True):
+        agent = make_agent(pids=40)
+        result = agent.run("code", ORPHANS, last=last)
+        assert (result.status, result.stdout, result.stderr) == ("ok", b"all\n", b"")
