@@ -104,8 +104,9 @@ class Box:
             self._alarm.hush()
         return False
 
-    def note_counts(self) -> None:
-        """Before something runs that may get by without all this: see what is counted, to have it from here on."""
+    def be_ready(self) -> None:
+        """Before something runs that may get by without all this: hear of its end, and note what is counted so far."""
+        self.listen()
         for name in _COUNTED:
             fd = self.config.get(name)
             if fd is not None:

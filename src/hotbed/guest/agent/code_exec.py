@@ -37,8 +37,7 @@ class CodeExec(Exec):
         """Fork first and look after it second: the child inherits less that is new, and both can run at once."""
         request = self.request
         if self._alone:
-            self.box.listen()
-            self.box.note_counts()
+            self.box.be_ready()
         work = Work(request.program, request.args, request.env, cwd, pin=request.pin, ahead=request.ahead)
         ready = None if request.stdin or request.stdin_open else self._parking.take(work, self.channel)
         if ready is not None:

@@ -29,7 +29,7 @@ def test_no_descriptor_no_counter() -> None:
     ours, theirs = socket.socketpair()
     with ours, theirs:
         box = Box(theirs, 0, {})
-        box.note_counts()
+        box.be_ready()
         box.open()
 
         assert box.oom_kills is None and box.fork_refusals is None
