@@ -288,10 +288,8 @@ def serve(agent: Agent) -> None:
     """Turn the loop until the node is gone or speaks no frames."""
     box = agent.box
     try:
-        if not box.config.get("spare"):
+        while not box.config.get("spare") and box.rest():
             agent.serve()  # its request is on its way, or here already: fork for it before anything else
-            while box.rest():
-                agent.serve()
         box.open()
         box.loop.watch(box.connection.fileno(), agent.serve)
         while True:
