@@ -130,9 +130,9 @@ class Conversation:
         """Take what the agent said before it ended."""
         self._link.drain()
 
-    def end(self, reason: str) -> None:
-        """Close it. Idempotent."""
-        self._link.end(reason)
+    def end(self, reason: str, *, linger_s: float = 0.0) -> None:
+        """Close it, or let the agent hear of that later (see `Link.end`). Idempotent."""
+        self._link.end(reason, linger_s=linger_s)
 
     @contextmanager
     def blame(self, answer: Answer) -> Iterator[None]:

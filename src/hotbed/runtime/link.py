@@ -165,16 +165,25 @@ class Link:
             left = self._received
             self._on_readable()
 
-    def end(self, reason: str) -> None:
-        """Close the socket. Idempotent; calls `on_end` the first time."""
+    def end(self, reason: str, *, linger_s: float = 0.0) -> None:
+        """Close the socket. Idempotent; calls `on_end` the first time.
+
+        With `linger_s`, nothing is sent or read any more, and the other end hears of it when this is called again
+        without, or so much later.
+        """
         if not self._open:
+            if not linger_s:
+                self._sock.close()
             return
         self._open = False
         self._loop.remove_reader(self._fd)
         if self._unsent:
             self._loop.remove_writer(self._fd)
         close_all(self._decoder.unclaimed())
-        self._sock.close()
+        if linger_s:
+            self._loop.call_later(linger_s, self._sock.close)
+        else:
+            self._sock.close()
         unsent, self._unsent = self._unsent, deque()
         for _, _, done in unsent:
             if not done.done():

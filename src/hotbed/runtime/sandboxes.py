@@ -34,6 +34,7 @@ from hotbed.runtime.templates import Ended
 _QUICK_S = 30.0
 _KILL_S = 20.0
 _LEAVE_S = 0.05  # for an agent that has given its last answer to end by itself
+_LINGER_S = 1.0  # for one that is killed: it need not wake up to end by itself, unless nobody kills it
 _BODY_SLACK = 1 << 20
 
 
@@ -222,7 +223,8 @@ class ForkBox(BoxFiles):
     async def kill(self) -> None:
         """End it; returns when nothing of it is left."""
         if not self._gone.done():
-            self.talk.end("it was closed")
+            killed = self.birth.done() and not self._leaves
+            self.talk.end("it was closed", linger_s=_LINGER_S if killed else 0.0)
             await asyncio.wait_for(asyncio.shield(self._gone), _KILL_S)
 
     def when_gone(self, call: Callable[[], None]) -> None:

@@ -33,7 +33,8 @@ from hotbed.wire.routes import KEY_HEADER
 
 T = TypeVar("T")
 
-_RECEIVE = 256 << 10
+_STREAM = 256 << 10
+_ANSWER = 64 << 10  # what an allocator gives out of what it has: a larger buffer is mapped and unmapped for each answer
 _DIAL_S = 10.0
 _LEASES = 2  # how often a call takes another lease: the node may be draining, with its successor there already
 _UNPREPARED = "see `hotbed doctor` and the node's log; start one with `hotbed node`"
@@ -180,14 +181,15 @@ def _upload(source: Iterator[bytes], length: int | None, clock: _Clock) -> Steps
 
 def _early_answer(reader: ResponseReader, clock: _Clock) -> Steps[None]:
     try:
-        reader.feed((yield Read(_RECEIVE, clock.left())))
+        reader.feed((yield Read(_ANSWER, clock.left())))
     except OSError:
         return
 
 
 def _receive(call: Call[T], reader: ResponseReader, clock: _Clock) -> Steps[T]:
+    size = _ANSWER if call.sink is None else _STREAM
     while not reader.complete:
-        reader.feed((yield Read(_RECEIVE, clock.left())))
+        reader.feed((yield Read(size, clock.left())))
         if call.sink is not None and 200 <= reader.status < 300:
             piece = reader.take()
             if piece:

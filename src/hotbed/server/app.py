@@ -118,6 +118,15 @@ SOCKETS: tuple[tuple[str, SocketHandler], ...] = (
     (CONNECT_SOCKET, tunnels.connect),
 )
 WATCHED = frozenset({routes.ROLLOUT.name, routes.EXEC.name})
+_OFTEN = (  # tried first, for a router tries one path after the other
+    "/v1/rollouts",
+    "/v1/sandboxes",
+    "/v1/sandboxes/{id}/exec",
+    "/v1/sandboxes/{id}",
+    "/v1/sessions",
+    "/v1/sessions/{id}/exec",
+    "/v1/sessions/{id}",
+)
 
 
 def make_app(node: Node) -> ASGIApp:
@@ -160,7 +169,8 @@ def router(
     default: ASGIApp,
 ) -> ASGIApp:
     """The operations as one application."""
-    asgi_routes: list[BaseRoute] = [AsgiRoute(path, Methods(methods)) for path, methods in by_path.items()]
+    ordered = {path: by_path[path] for path in _OFTEN if path in by_path} | by_path
+    asgi_routes: list[BaseRoute] = [AsgiRoute(path, Methods(methods)) for path, methods in ordered.items()]
     asgi_routes += [WebSocketRoute(path, SocketOperation(handler, node)) for path, handler in sockets]
     return Router(asgi_routes, redirect_slashes=False, default=default)
 

@@ -222,3 +222,39 @@ def test_a_descriptor_that_is_given_away_is_closed_when_it_has_gone() -> None:
 
 def _is_open(fd: int) -> bool:
     return os.path.exists(f"/proc/self/fd/{fd}")
+
+
+def test_a_link_that_lingers_is_over_for_us_alone() -> None:
+    """Until it is ended in earnest, or the time is over."""
+
+    async def test(made: Link, theirs: socket.socket, got: Got, ends: list[str]) -> None:
+        theirs.setblocking(False)
+        made.end("enough", linger_s=60.0)
+        made.end("enough", linger_s=60.0)
+
+        assert not made.is_open() and ends == ["enough"]
+        with pytest.raises(BlockingIOError):
+            theirs.recv(1)
+        made.end("gone")
+        assert theirs.recv(1) == b"" and ends == ["enough"]
+
+    linked(test)
+
+
+def test_who_lingers_is_not_waited_for() -> None:
+    """Nobody need end it in earnest."""
+
+    async def test(made: Link, theirs: socket.socket, got: Got, ends: list[str]) -> None:
+        theirs.setblocking(False)
+        made.end("enough", linger_s=0.001)
+        await until(lambda: at_end(theirs))
+
+    linked(test)
+
+
+def at_end(theirs: socket.socket) -> bool:
+    """Whether the other end was closed."""
+    try:
+        return theirs.recv(1) == b""
+    except BlockingIOError:
+        return False

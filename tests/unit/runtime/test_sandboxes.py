@@ -106,6 +106,35 @@ def test_lie_costs_the_liar_its_sandbox() -> None:
     boxed(test)
 
 
+def test_who_is_killed_is_not_woken_to_end_by_itself() -> None:
+    """Its socket is closed when it is gone; one that was never born, and is unknown to its template, hears of it."""
+
+    async def test(box: ForkBox, agent: Agent) -> None:
+        ready = asyncio.ensure_future(box.ready())
+        await agent.answer({"op": "hello"})
+        await ready
+        killing = asyncio.ensure_future(box.kill())
+        await asyncio.sleep(0)
+
+        assert agent.killed == [5] and not box.is_alive()
+        agent.connection.sock.setblocking(False)
+        with pytest.raises(BlockingIOError):
+            agent.connection.sock.recv(1)
+        box.on_process_end(Ended(status=9, reason="killed"))
+        await killing
+        assert agent.connection.sock.recv(1) == b""
+
+    async def unborn(box: ForkBox, agent: Agent) -> None:
+        killing = asyncio.ensure_future(box.kill())
+        await asyncio.sleep(0)
+        assert agent.connection.sock.recv(1) == b""
+        box.on_process_end(Ended(status=9, reason="over"))
+        await killing
+
+    boxed(test)
+    boxed(unborn)
+
+
 def test_silent_agent_is_given_up_after_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its own limit, and then our patience."""
     monkeypatch.setattr("hotbed.runtime.execs.patience_s", lambda request: 0.05)
