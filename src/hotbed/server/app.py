@@ -122,6 +122,7 @@ _OFTEN = (  # tried first, for a router tries one path after the other
     "/v1/rollouts",
     "/v1/sandboxes",
     "/v1/sandboxes/{id}/exec",
+    "/v1/sandboxes/delete",  # before the path that it looks like
     "/v1/sandboxes/{id}",
     "/v1/sessions",
     "/v1/sessions/{id}/exec",

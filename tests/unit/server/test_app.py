@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 
 from hotbed.server.app import HANDLERS
 from hotbed.wire.routes import ROUTES
@@ -12,6 +13,21 @@ from tests.unit.server.asking import ask, served
 def test_every_route_of_the_table_is_served() -> None:
     """What the client can call, the server answers."""
     assert {route.name for route, _ in HANDLERS} == {route.name for route in ROUTES}
+
+
+def test_every_path_is_served_as_itself() -> None:
+    """Whatever the order in which they are tried: none is taken for another that it looks like."""
+    methods: dict[str, set[str]] = {}
+    for route, _ in HANDLERS:
+        methods.setdefault(route.path, set()).add(route.method)
+
+    async def scenario() -> None:
+        async with served() as (_, app):
+            for path, possible in methods.items():
+                wrong = await ask(app, "BREW", re.sub("{[a-z_]+}", "x", path))
+                assert wrong.status == 405 and possible <= set(wrong.headers["allow"].split(", ")), path
+
+    asyncio.run(scenario())
 
 
 def test_an_unknown_path_and_a_wrong_method_are_answered_in_our_words() -> None:
