@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from hotbed.server.settings import Settings
 from tests.docs.pages import ROOT
 
 DEPLOY = ROOT / "deploy"
@@ -61,6 +62,38 @@ def test_the_seccomp_profile_lets_through_what_a_sandbox_is_made_of() -> None:
         rule["names"]
     )
     assert {"bpf", "kexec_load", "init_module", "userfaultfd", "io_uring_setup", "keyctl"} <= set(rule["names"])
+
+
+def test_what_the_image_copies_is_in_its_context() -> None:
+    """And little else is: a clone has gigabytes that no image needs."""
+    dockerfile = (DEPLOY / "Dockerfile").read_text()
+    sources = [word for line in re.findall(r"^COPY (?!--)(.+) \S+$", dockerfile, re.M) for word in line.split()]
+    kept = re.findall(r"^!(\S+)$", (ROOT / ".dockerignore").read_text(), re.M)
+
+    assert len(sources) > 3
+    assert sorted(sources) == sorted(kept)
+
+
+def test_everybody_gives_a_node_the_time_to_drain() -> None:
+    """Else those who start it kill it with what runs: after ten seconds, or thirty."""
+    dockerfile, unit = (DEPLOY / "Dockerfile").read_text(), (DEPLOY / "hotbed.service").read_text()
+    pods = [file.read_text() for file in (DEPLOY / "kubernetes").iterdir()]
+    given = [
+        *re.findall(r"--stop-timeout (\d+)", dockerfile + GUIDE),
+        *re.findall(r"^TimeoutStopSec=(\d+)", unit, re.M),
+        *re.findall(r"^  terminationGracePeriodSeconds: (\d+)", "".join(pods), re.M),
+    ]
+
+    assert len(given) == 3 + 1 + len(pods)
+    assert min(map(int, given)) > Settings(runtime_dir="/r", home="/h").drain_s
+
+
+def test_a_pod_names_a_directory_that_its_node_makes_itself() -> None:
+    """A volume is open to its group, and a node refuses a directory that others can enter."""
+    pod = (DEPLOY / "kubernetes" / "pod.yaml").read_text()
+    [directory] = re.findall(r"name: HOTBED_RUNTIME_DIR, value: (\S+?)\}", pod)
+
+    assert str(Path(directory).parent) in re.findall(r"mountPath: (\S+?)\}", pod)
 
 
 def test_the_image_and_the_guide_agree() -> None:

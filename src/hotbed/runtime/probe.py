@@ -59,7 +59,8 @@ def checks() -> list[Check]:
         found.append(_try(f"{name} namespaces", _in_user_namespace(partial(kernel.unshare, flag))))
     found.append(_try("a /proc of its own", _in_user_namespace(_own_proc), hint=mount_hint()))
     found.append(_try("mounting tmpfs and overlay", _in_user_namespace(_overlay), hint=mount_hint()))
-    found.append(_try("read-only mounts (mount_setattr)", _in_user_namespace(_read_only), hint="Linux 5.12 or later"))
+    sealing = mount_hint() or "Linux 5.12 or later"
+    found.append(_try("read-only mounts (mount_setattr)", _in_user_namespace(_read_only), hint=sealing))
     found.append(_try("seccomp filters", _seccomp))
     found.append(_limits(cgroups.discover()))
     abi = landlock.abi()
@@ -115,7 +116,7 @@ def _platform() -> Check:
 def _limits(layout: Layout) -> Check:
     missing = "; ".join(f"{name}: {why}" for name, why in layout.missing.items())
     detail = f"{layout.kind}: {', '.join(layout.controllers) or 'none'}" + (f" ({missing})" if missing else "")
-    hint = None if layout.controllers else "systemd-run --user --scope -p Delegate=yes hotbed node, or run as root"
+    hint = None if layout.controllers else cgroup_hint()
     return Check(name="cgroups", ok=bool(layout.controllers), detail=detail, hint=hint, needed=False)
 
 
@@ -238,9 +239,21 @@ def user_namespace_hint() -> str:
     return mount_hint() or "the host refuses them; ask who runs it, or run the node as root"
 
 
+def in_container() -> bool:
+    """Whether Docker or Podman says that this is one of theirs."""
+    return os.path.exists("/.dockerenv") or os.path.exists("/run/.containerenv")
+
+
+def cgroup_hint() -> str:
+    """How limits can hold the sum of a sandbox's processes."""
+    if in_container():
+        return "a container's are read-only: what it was started with (--memory) holds all of its sandboxes together"
+    return "systemd-run --user --scope -p Delegate=yes hotbed node, or run as root"
+
+
 def mount_hint() -> str | None:
     """In a container, the flags it must be started with."""
-    if os.path.exists("/.dockerenv") or os.path.exists("/run/.containerenv"):
+    if in_container():
         return (
             "start the container with --security-opt seccomp=unconfined --security-opt systempaths=unconfined "
             "--security-opt apparmor=unconfined"

@@ -64,6 +64,22 @@ def test_a_masked_proc_is_found_out() -> None:
     assert (check.ok, check.detail, check.hint) == (False, "Operation not permitted", "unmask it")
 
 
+def test_a_container_is_told_what_can_be_done_about_a_container(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither a newer kernel nor a session of systemd's helps there."""
+    monkeypatch.setattr(probe, "in_container", lambda: True)
+    monkeypatch.setattr(kernel, "unshare", refuse_namespaces)
+
+    found = {check.name: check for check in probe.checks()}
+
+    assert "--security-opt" in (found["read-only mounts (mount_setattr)"].hint or "")
+    assert "--memory" in (probe._limits(Layout(kind="none", missing={})).hint or "")
+
+
+def refuse_namespaces(_flags: int) -> None:
+    """As a container's seccomp profile does."""
+    raise PermissionError(1, "Operation not permitted")
+
+
 _PRCTL_DROPS = """
 from hotbed.guest import kernel
 from hotbed.runtime import probe
