@@ -1,25 +1,36 @@
-"""What a starting node tells whoever started it: one line of JSON on a pipe, `{"ready": true}` or an error body."""
+"""What a starting node tells whoever started it: one line of JSON on a pipe, `{"ready": true}` or an error body.
+
+A service manager hears on its own socket that the node serves (sd_notify(3)); that it failed, it sees by the exit.
+"""
 
 from __future__ import annotations
 
 import json
 import os
+import socket
+from contextlib import suppress
 from typing import Any
 
 from hotbed.errors import Error
 
 
 class Readiness:
-    """The write end of the pipe; None when nobody waits. Only the first word counts."""
+    """The write end of the pipe, and the manager's socket; None when nobody waits. Only the first word counts."""
 
-    def __init__(self, fd: int | None) -> None:
+    def __init__(self, fd: int | None, manager: str | None = None) -> None:
         self._fd = fd
+        self._manager = manager
         if fd is not None and fd > 2:
             os.set_inheritable(fd, False)
 
     def ready(self) -> None:
         """The node serves."""
         self._tell({"ready": True, "pid": os.getpid()})
+        manager, self._manager = self._manager, None
+        if manager is None:
+            return
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as told, suppress(OSError):  # nobody waits any more
+            told.sendto(b"READY=1", manager)
 
     def failed(self, error: Error) -> None:
         """The node could not start, and why."""

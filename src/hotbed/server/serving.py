@@ -47,7 +47,7 @@ from hotbed.server.logs import configure_logs
 from hotbed.server.operation import BODY_LIMIT
 from hotbed.server.readiness import Readiness
 from hotbed.server.recording import Recording
-from hotbed.server.settings import Settings, make_private_dir
+from hotbed.server.settings import Settings, make_private_dir, notify_socket
 
 EXIT_CANNOT_START = 3
 KEEP_ALIVE_S = 3600
@@ -61,7 +61,7 @@ def run(settings: Settings, *, ready_fd: int | None = None) -> int:
     if settings.embedded and os.fork():
         os._exit(0)
     configure_logs(level=settings.log_level, file=settings.log_file, form=settings.log_format)
-    readiness = Readiness(ready_fd)
+    readiness = Readiness(ready_fd, notify_socket())
     try:
         check_exposure(settings)
         with owned_socket(settings.socket_path, settings) as ownership:

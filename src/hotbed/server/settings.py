@@ -153,6 +153,12 @@ class Settings:
         )
 
 
+def notify_socket() -> str | None:
+    """Where a service manager waits to hear that the node serves; taken from the environment, which others inherit."""
+    name = os.environ.pop("NOTIFY_SOCKET", None)
+    return "\0" + name[1:] if name and name.startswith("@") else name
+
+
 def read_settings(flags: Mapping[str, Any], environ: Mapping[str, str] | None = None) -> Settings:
     """The settings of this process. `flags` holds what was given on the command line; None means "not given"."""
     environ = os.environ if environ is None else environ

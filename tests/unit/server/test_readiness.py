@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import socket
+from pathlib import Path
+
+import pytest
 
 from hotbed.errors import IsolationUnavailable
 from hotbed.server.readiness import Readiness
+from hotbed.server.settings import notify_socket
 
 
 def told(word: str) -> bytes:
@@ -32,6 +37,27 @@ def test_a_failure_travels_as_an_error_body() -> None:
     word = json.loads(told("failed"))
 
     assert (word["ready"], word["code"], word["hint"]) == (False, "isolation_unavailable", "sysctl")
+
+
+@pytest.mark.parametrize("abstract", [False, True])
+def test_a_service_manager_hears_when_the_node_serves(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, abstract: bool
+) -> None:
+    """Then what it starts afterwards finds a node that answers."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
+        manager.bind(f"\0hotbed-test-{os.getpid()}" if abstract else str(tmp_path / "notify"))
+        manager.setblocking(False)
+        name = manager.getsockname()
+        monkeypatch.setenv("NOTIFY_SOCKET", "@" + name[1:].decode() if abstract else name)
+        readiness = Readiness(None, notify_socket())
+        with pytest.raises(BlockingIOError):
+            manager.recv(100)
+
+        readiness.ready()
+
+        assert manager.recv(100) == b"READY=1"
+    assert notify_socket() is None  # what the node starts does not inherit it
+    Readiness(None, name if isinstance(name, str) else name.decode()).ready()  # the manager is gone
 
 
 def test_nobody_needs_to_wait() -> None:
