@@ -181,7 +181,7 @@ class Operation:
             "leave out stream or the idempotency key, or start a job",
         )
         under = call.lease.id if call.lease is not None and call.lease.held else ""
-        asked = f"{self.route.method} {call.request.url.path}\n".encode() + raw
+        asked = f"{self.route.method} {call.request.scope['path']}\n".encode() + raw
         return await once.do(tenant_id(call.lease), f"{under} {key}", asked, work)
 
 
