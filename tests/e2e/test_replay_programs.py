@@ -37,6 +37,12 @@ DRAW = ExecRequest(
     seed=SEED,
     determinism="rng",
 )
+DRAW_BY_COMMAND = ExecRequest(
+    kind="command",
+    program=b"echo $$ $PPID; od -An -tx1 -N8 /dev/urandom; python3 -c 'import os; print(os.urandom(8), os.getpid())'",
+    seed=SEED,
+    determinism="rng",
+)
 SPEC = TemplateSpec(name="python", preload=("random", "secrets", "tempfile", "uuid", "multiprocessing"), programs=())
 CASES = [
     pytest.param(program, level, id=f"{program.name}, {level}")
@@ -63,7 +69,7 @@ class Bench:
     async def outcome(self, request: ExecRequest, spec: TemplateSpec = SPEC, *, spare: bool = True) -> ExecOutcome:
         """What a request gives in a sandbox of its own."""
         template = await self.backend.template(spec)
-        box = await template.fork(BoxRequest(use_spare=spare, pin_ahead=execs.suits_ahead(request)))
+        box = await template.fork(BoxRequest(use_spare=spare, ahead=execs.ahead_for(request)))
         try:
             return await box.exec(request)
         finally:
@@ -291,60 +297,69 @@ def test_when_the_supervisor_dies_among_many_rollouts_each_fails_or_was_pinned_t
     assert {(one.seed_ack, one.stdout) for one in found if one not in failed} == {("verified", expected.stdout)}
 
 
-def parked_ahead(bench: Bench, count: int) -> None:
-    """Wait until so many interpreters are pinned ahead."""
+def parked_ahead(bench: Bench, request: ExecRequest, count: int) -> None:
+    """Wait until so many sandboxes are parked in which something was pinned ahead of such a request."""
 
     async def wait() -> None:
         template = await bench.backend.template(SPEC)
-        while len(template.pinned) < count:
-            await bench.outcome(DRAW)
+        kind = execs.ahead_for(request)
+        assert kind is not None
+        while len(template.pinned[kind]) < count:
+            await bench.outcome(request)
             await asyncio.sleep(0.05)
 
     bench.run(wait())
 
 
-def test_what_was_pinned_ahead_says_the_same_and_is_for_nothing_else(bench: Bench) -> None:
-    """As one that was pinned when its seed was known; an unseeded program draws nothing of a seed's."""
-    fresh = bench.run(bench.outcome(DRAW, spare=False))
-    parked_ahead(bench, 2)
+@pytest.mark.parametrize("request_", [DRAW, DRAW_BY_COMMAND], ids=["code", "command"])
+def test_what_was_pinned_ahead_says_the_same_and_is_for_nothing_else(bench: Bench, request_: ExecRequest) -> None:
+    """As one that was pinned when its seed was known; what is not seeded draws nothing of a seed's."""
+    fresh = bench.run(bench.outcome(request_, spare=False))
 
     async def one(request: ExecRequest) -> tuple[bool, ExecOutcome]:
         template = await bench.backend.template(SPEC)
-        box = await template.fork(BoxRequest(pin_ahead=True))
+        box = await template.fork(BoxRequest(ahead=execs.ahead_for(request_)))
         assert isinstance(box, ForkBox)
         try:
-            waits = box.pins.waits
+            waits = box.pins._ahead is not None
             return waits, await box.exec(request)
         finally:
             await box.kill()
 
-    ahead, pinned = bench.run(one(DRAW))
-    _, other = bench.run(one(replace(DRAW, seed=OTHER_SEED)))
-    parked_ahead(bench, 2)
-    was_ahead, plain = bench.run(one(ExecRequest(kind="code", program=DRAW.program)))
-    parked_ahead(bench, 2)
-    _, full = bench.run(one(replace(DRAW, determinism="full")))
+    def next_one(request: ExecRequest) -> ExecOutcome:
+        parked_ahead(bench, request_, 1)
+        waited, outcome = bench.run(one(request))
+        assert waited
+        return outcome
 
-    assert ahead and was_ahead
+    pinned, other = next_one(request_), next_one(replace(request_, seed=OTHER_SEED))
+    plain = next_one(replace(request_, seed=None, determinism="none"))
+    threads = b"import os; print(len(os.listdir('/proc/1/task')))"
+    forked = next_one(ExecRequest(kind="code", program=threads, stdin=b"x"))
+    full = next_one(replace(request_, determinism="full"))
+
     assert (pinned.stdout, pinned.seed_ack, pinned.pinned) == (fresh.stdout, "verified", fresh.pinned)
     assert other.stdout not in (fresh.stdout, plain.stdout) and plain.stdout != fresh.stdout
     assert (plain.seed_ack, full.seed_ack, "clock" in full.pinned) == ("off", "verified", True)
+    assert forked.stdout == b"1\n", "an agent that forks is alone"
 
 
-def test_when_the_supervisor_dies_what_was_pinned_ahead_ends_with_it(bench: Bench) -> None:
+@pytest.mark.parametrize("request_", [DRAW, DRAW_BY_COMMAND], ids=["code", "command"])
+def test_when_the_supervisor_dies_what_was_pinned_ahead_ends_with_it(bench: Bench, request_: ExecRequest) -> None:
     """Nobody is handed one; others are pinned by the next supervisor."""
-    parked_ahead(bench, 2)
+    parked_ahead(bench, request_, 2)
 
     async def outcome() -> ExecOutcome:
         template = await bench.backend.template(SPEC)
-        parked, supervisor = tuple(template.pinned._stock), supervisor_of(bench)
+        parked = tuple(box for stock in template.pinned.values() for box in stock)
+        supervisor = supervisor_of(bench)
         assert supervisor is not None
         os.kill(supervisor, signal.SIGKILL)
         await asyncio.gather(*(box.wait_gone() for box in parked))
-        return await bench.outcome(DRAW)
+        return await bench.outcome(request_)
 
     assert bench.run(outcome()).seed_ack == "verified"
-    parked_ahead(bench, 1)
+    parked_ahead(bench, request_, 1)
 
 
 @pytest.mark.parametrize("level", ["rng", "full"])

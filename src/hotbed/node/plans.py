@@ -12,7 +12,7 @@ from hotbed.node.seeding import level_of
 from hotbed.node.templates import limits_of
 from hotbed.runtime.base import Box, BoxRequest, Determinism, ExecOutcome, Kind, Template, TemplateSpec
 from hotbed.runtime.base import ExecRequest as ExecPlan
-from hotbed.runtime.execs import HANDED_OVER, suits_ahead
+from hotbed.runtime.execs import HANDED_OVER, ahead_for
 from hotbed.wire.checks import fresh_seed
 from hotbed.wire.execs import ExecRequest, ExecResponse, RolloutRequest, either_bytes, text_or_bytes
 from hotbed.wire.sandboxes import CreateSandbox
@@ -42,7 +42,7 @@ def box_plan(
         seed=seed,
         determinism=level,
         use_spare=seed is None or (isinstance(request, ExecRequest) and _suits_spare(spec, request)),
-        pin_ahead=first is not None and suits_ahead(first),
+        ahead=None if first is None else ahead_for(first),
         egress=egress,
     )
 

@@ -22,6 +22,7 @@ from hotbed.runtime.standing import Interpreter, Start
 
 Status = Literal["ok", "exit", "timeout", "oom", "pids", "disk", "output", "signal"]
 Kind = Literal["code", "command", "commands"]
+Ahead = Literal["code", "command"]
 Network = Literal["none", "own"]
 Determinism = Literal["none", "rng", "full"]
 
@@ -122,8 +123,8 @@ class BoxRequest:
 
     A `forkable` one can be copied while an environment runs in it; a `vessel` is one that a copy will be put into. A
     `solo` one is half as large: there is no agent, nothing can be asked of it but its end, and the box is a `Program`.
-    With a `layer` it starts with the files that another sandbox had.
-    Without `egress` it has no network at all. With `pin_ahead`, the first that is run in it is code at level `rng`.
+    With a `layer` it starts with the files that another sandbox had. Without `egress` it has no network at all. What
+    runs in it first is of the kind `ahead`, for which something may have been pinned there (see `execs.ahead_for`).
     """
 
     limits: Limits | None = None
@@ -132,7 +133,7 @@ class BoxRequest:
     seed: bytes | None = None
     determinism: Determinism = "none"
     use_spare: bool = True
-    pin_ahead: bool = False
+    ahead: Ahead | None = None
     forkable: bool = False
     vessel: bool = False
     solo: Solo | None = None

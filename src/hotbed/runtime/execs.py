@@ -9,7 +9,7 @@ from typing import Any
 from hotbed.errors import SandboxFailed
 from hotbed.guest.credit import WINDOW
 from hotbed.guest.frames import FrameError, Header
-from hotbed.runtime.base import ExecOutcome, ExecRequest, Limits
+from hotbed.runtime.base import Ahead, ExecOutcome, ExecRequest, Limits
 from hotbed.runtime.replay.client import Report
 
 _SLACK_S = 10.0
@@ -50,12 +50,19 @@ def to_frame(
     return header, b"".join((request.program, *(data for _, data, _ in request.files), request.stdin))
 
 
-def suits_ahead(request: ExecRequest) -> bool:
-    """Whether an interpreter that was pinned ahead can run it: code at level `rng` that it can be handed at once."""
+def ahead_for(request: ExecRequest) -> Ahead | None:
+    """What can have been pinned ahead of it, at level `rng` only.
+
+    What starts one command; or the interpreter that waits, for code that it can be handed at once.
+    """
+    if request.determinism != "rng":
+        return None
+    if request.kind != "code":
+        return "command" if len(request.argv) <= 1 else None
     carried = len(request.program) + sum(map(len, request.args))
     carried += sum(len(name) + len(value) for name, value in request.env.items())
     waits = request.stdin or request.stdin_open
-    return request.kind == "code" and request.determinism == "rng" and not waits and carried < HANDED_OVER
+    return "code" if not waits and carried < HANDED_OVER else None
 
 
 def patience_s(request: ExecRequest) -> float:

@@ -12,12 +12,13 @@ import itertools
 import socket
 import time
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 from hotbed.errors import SandboxFailed, SandboxGone
 from hotbed.guest.frames import Header
 from hotbed.runtime import answers, execs
-from hotbed.runtime.base import BoxRequest, ExecOutcome, ExecRequest, Limits, OnOutput
+from hotbed.runtime.base import Ahead, BoxRequest, ExecOutcome, ExecRequest, Limits, OnOutput
 from hotbed.runtime.boxfiles import BoxFiles
 from hotbed.runtime.boxpins import BoxPins
 from hotbed.runtime.conversations import Answer, Conversation, end_of
@@ -106,9 +107,9 @@ class ForkBox(BoxFiles):
             report = await pinned.concluded(outcome.check)
         return execs.with_pins(outcome, report, hostname=self.request.hostname)
 
-    async def pin_ahead(self) -> None:
-        """Have the interpreter that waits in it pinned before there is a seed. Raises `SandboxFailed`."""
-        await self.pins.begin_ahead(lambda pinned: self._ask({"op": "pin"}, timeout_s=_QUICK_S, pinned=pinned))
+    async def pin_ahead(self, kind: Ahead) -> None:
+        """Have what runs code, or starts a command, pinned before there is a seed. Raises `SandboxFailed`."""
+        await self.pins.begin_ahead(kind, partial(self._ask, timeout_s=_QUICK_S))
 
     async def _exec(
         self,
@@ -259,12 +260,11 @@ class ForkBox(BoxFiles):
         name: str | None = None,
         pinned: Pinned | None = None,
     ) -> Answer:
-        """One request and its answer; a pin's channel goes along."""
+        """One request and its answer; a pin's channel goes along. What waits for its seed waits for nothing else."""
+        self.pins.drop()
         if pinned is None:
             return await self.talk.ask(header, body, fds=fds, timeout_s=timeout_s, name=name)
-        if pinned.ahead:
-            header = {**header, "ahead": True}
-        fds = (*fds, *pinned.fds)
+        header, fds = {**header, **pinned.said}, (*fds, *pinned.fds)
         return await self.talk.ask(header, body, fds=fds, timeout_s=timeout_s, name=name, on_sent=pinned.sent)
 
     def _be_born(self, header: Header) -> None:

@@ -150,10 +150,10 @@ def test_a_killed_program_has_exit_code_minus_one() -> None:
     assert (told.ok, told.exit_code, told.status) == (False, -1, "timeout")
 
 
-@pytest.mark.parametrize(("program", "ahead"), [({"code": "1"}, True), ({"command": "ls"}, False)])
-def test_what_may_be_pinned_ahead_is_known_from_what_will_run(program: Any, ahead: bool) -> None:
+@pytest.mark.parametrize(("program", "ahead"), [({"code": "1"}, "code"), ({"command": "ls"}, "command")])
+def test_what_may_be_pinned_ahead_is_known_from_what_will_run(program: Any, ahead: str) -> None:
     """Of a sandbox that is kept it is not known."""
     request = RolloutRequest(template="python", seed="a" * 64, **program)
 
-    assert plans.box_plan(SPEC, request, first=plans.exec_plan(request)).pin_ahead is ahead
-    assert plans.box_plan(SPEC, request).pin_ahead is False
+    assert plans.box_plan(SPEC, request, first=plans.exec_plan(request)).ahead == ahead
+    assert plans.box_plan(SPEC, request).ahead is None

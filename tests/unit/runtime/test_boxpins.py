@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from hotbed.errors import SandboxFailed
-from hotbed.runtime.base import ExecRequest
+from hotbed.errors import NotSupported, SandboxFailed
+from hotbed.runtime.base import Ahead, ExecRequest
 from hotbed.runtime.boxpins import BoxPins
 
 SEED = bytes(32)
 CODE = ExecRequest(kind="code", program=b"pass", seed=SEED, determinism="rng")
+COMMAND = ExecRequest(kind="command", program=b"true", stdin=b"x", seed=SEED, determinism="rng")
 
 
 class FakePin:
@@ -50,48 +52,63 @@ class FakePinner:
         return self.begun[-1]
 
 
-async def asked(_pin: object) -> Any:
+async def asked(_header: object, **_: object) -> Any:
     """An agent that does what it is told."""
     return {}, b"", []
 
 
-def of_exec(request: ExecRequest) -> tuple[Any, FakePin, list[FakePin]]:
-    """Which pin an exec gets in a sandbox with one put on ahead; that one; all."""
+def of_exec(request: ExecRequest, kind: Ahead = "code") -> tuple[Any, FakePin, list[FakePin]]:
+    """Which pin an exec gets in a sandbox with one of that kind put on ahead; that one; all."""
 
     async def act() -> tuple[Any, FakePin, list[FakePin]]:
         pinner = FakePinner()
         pins = BoxPins(pinner, pytest.fail)  # type: ignore[arg-type]  # fakes
-        await pins.begin_ahead(asked)
-        assert pins.waits
+        await pins.begin_ahead(kind, asked)
         found = await pins.of_exec(request, SEED)
         pins.drop()
-        assert not pins.waits
         return found, pinner.begun[0], pinner.begun
 
     return asyncio.run(act())
 
 
-def test_code_gets_what_waits_with_its_seed() -> None:
+@pytest.mark.parametrize(
+    ("request_", "kind"),
+    [(CODE, "code"), (COMMAND, "command"), (replace(COMMAND, kind="commands", argv=(("true",),)), "command")],
+    ids=["code", "a command", "commands, but one"],
+)
+def test_what_it_is_for_gets_what_waits_with_its_seed(request_: ExecRequest, kind: Ahead) -> None:
     """And nobody begins another."""
-    found, ahead, begun = of_exec(CODE)
+    found, ahead, begun = of_exec(request_, kind)
 
     assert found is ahead and ahead.said == ["on", "seed"] and begun == [ahead]
 
 
 @pytest.mark.parametrize(
-    "request_",
+    ("request_", "kind"),
     [
-        ExecRequest(kind="command", program=b"true", seed=SEED, determinism="rng"),
-        ExecRequest(kind="code", program=b"pass", seed=SEED, determinism="full"),
-        ExecRequest(kind="code", program=b"pass", stdin=b"x", seed=SEED, determinism="rng"),
-        ExecRequest(kind="code", program=b"#" * (40 << 10), seed=SEED, determinism="rng"),
-        ExecRequest(kind="code", program=b"pass", args=("x" * (40 << 10),), seed=SEED, determinism="rng"),
+        (COMMAND, "code"),
+        (CODE, "command"),
+        (replace(CODE, determinism="full"), "code"),
+        (replace(COMMAND, determinism="full"), "command"),
+        (replace(COMMAND, kind="commands", argv=(("true",), ("true",))), "command"),
+        (replace(CODE, stdin=b"x"), "code"),
+        (replace(CODE, program=b"#" * (40 << 10)), "code"),
+        (replace(CODE, args=("x" * (40 << 10),)), "code"),
     ],
-    ids=["a command", "level full", "with input", "a long program", "long arguments"],
+    ids=[
+        "a command",
+        "code",
+        "code, level full",
+        "a command, level full",
+        "two commands",
+        "with input",
+        "a long program",
+        "long arguments",
+    ],
 )
-def test_what_it_is_not_for_gets_another(request_: ExecRequest) -> None:
+def test_what_it_is_not_for_gets_another(request_: ExecRequest, kind: Ahead) -> None:
     """The one that waits is let go: it cannot be taken off."""
-    found, ahead, begun = of_exec(request_)
+    found, ahead, begun = of_exec(request_, kind)
 
     assert ahead.said == ["on", "drop"] and begun == [ahead, found]
 
@@ -102,11 +119,27 @@ def test_a_sandbox_that_ends_lets_go_of_what_waits() -> None:
     async def act() -> list[str]:
         pinner = FakePinner()
         pins = BoxPins(pinner, pytest.fail)  # type: ignore[arg-type]  # fakes
-        await pins.begin_ahead(asked)
+        await pins.begin_ahead("code", asked)
+        pins.drop()
         pins.drop()
         return pinner.begun[0].said
 
     assert asyncio.run(act()) == ["on", "drop"]
+
+
+def test_where_nothing_could_be_pinned_ahead_nothing_is_left() -> None:
+    """The supervisor is told that nobody wants it."""
+
+    async def act() -> list[str]:
+        async def refused(_header: object, **_: object) -> Any:
+            raise NotSupported("there is nothing that could wait")
+
+        pinner = FakePinner()
+        with pytest.raises(NotSupported):
+            await BoxPins(pinner, pytest.fail).begin_ahead("code", refused)  # type: ignore[arg-type]  # fakes
+        return pinner.begun[0].said
+
+    assert asyncio.run(act()) == ["drop"]
 
 
 def test_a_pin_that_does_not_hold_ends_the_sandbox() -> None:

@@ -1,8 +1,7 @@
 """The agent: pid 1 of a sandbox, forked from the warm template, serving the node over one socket.
 
-One thread, one loop. A request starts something (an exec, a program, a helper) and is answered when that has ended;
-nothing that a guest does is waited for. The node is waited for, for a bounded time: it sends whole frames and reads
-what it gets. When its end of the socket closes, the sandbox ends, because pid 1 does.
+One loop. A request starts something and is answered when that has ended; no guest is waited for. The node is, for a
+bounded time: it sends whole frames and reads what it gets. When its end closes, the sandbox ends, because pid 1 does.
 
     loop          calls back what is ready: the socket, output pipes, stdin pipes, SIGCHLD, deadlines
     execs/job     one exec: files, runner or command, capture, deadline, verdict, one `result`
@@ -12,8 +11,8 @@ what it gets. When its end of the socket closes, the sandbox ends, because pid 1
     programs      `start`: candidate, judge, environment server
     file_ops      single files, at once (filing); trees, in a child (archive)
 
-The order of imports, the rehearsal (`warm`) and the absence of imports inside functions on the way of an exec are for
-speed: each page that a fork is the first to write costs it a fault.
+The order of imports, the rehearsal (`warm`) and the absence of imports inside functions are for speed: each page that a
+fork is the first to write costs it a fault.
 """
 
 from __future__ import annotations
@@ -73,6 +72,7 @@ class Agent:
         """Do what a frame asks for, or say why not."""
         name = header.get("op")
         try:
+            self.parking.expect(header)
             if type(name) is not str:
                 raise Refused("bad_request", f"op must be a name, not {name!r:.64}")
             if name in _OPS:
@@ -124,8 +124,8 @@ class Agent:
             raise
 
     def pin(self, header: Header, _body: bytes, fds: List[int]) -> None:
-        """Have the spare pinned before there is any work for it, over the channel that came along."""
-        if len(fds) != 1 or not self.parking.pin(fds[0]):
+        """Have what runs code, or starts a command, pinned before there is any, over the channel that came along."""
+        if len(fds) != 1 or not self.parking.pin(fds[0], str(header.get("kind"))):
             raise Refused("no_interpreter", "none waits here that could be pinned ahead")
         self.box.send({"op": "done", "id": header.get("id")})
 

@@ -11,6 +11,7 @@ from typing import Any, Callable, Dict, List, Optional, Tuple
 from . import pinned_spawn, runner, spawn, terminal
 from .box import Box
 from .execs import Exec, Fds, close
+from .pinned_spawn import Starter
 from .pinning import NotPinned
 from .request import ExecRequest, Refused
 from .spare import Parking
@@ -31,6 +32,7 @@ class CommandExec(Exec):
             self._left = [[spawn.SHELL, "-c", request.program]]
         self._fds: Fds = ()
         self._step_ns = 0
+        self._check = b""
 
     def launch(self, cwd: str) -> None:
         """Start the first."""
@@ -67,14 +69,26 @@ class CommandExec(Exec):
             env = {**os.environ, "TERM": terminal.TYPE, **self.request.env}
             return spawn.spawn_on(argv, env, self.terminal.path)
         env = {**os.environ, **self.request.env}
-        if self.channel is None:
+        if self.request.pin is None:
             return spawn.spawn(argv, env, self._fds)
-        if self.box.started == 1 and not self._steps and not self._parking.filled:
-            pinned_spawn.spend_a_number(env)
+        starter = self._starter()
         try:
-            return pinned_spawn.start(runner.PINNING, self.channel, self.request.pin or "rng", argv, env, self._fds)
+            return starter.start(argv, env, self._fds)
         except NotPinned as error:
             raise Refused("failed", f"it could not be pinned: {error}") from None
+        finally:
+            self._check = starter.check
+
+    def _starter(self) -> Starter:
+        """The thread that will start a pinned command."""
+        if self.channel is None:
+            waiting = self._parking.take_starter()
+            if waiting is None:
+                raise Refused("busy", "what was pinned ahead is gone; nothing was run")
+            return waiting
+        if self.box.started == 1 and not self._steps and not self._parking.filled:
+            pinned_spawn.spend_a_number(os.environ)
+        return pinned_spawn.begin(runner.PINNING, self.channel, self.request.pin or "rng")
 
     def _explain(self, argv: List[spawn.Word], error: OSError) -> None:
         """A command that cannot be started is like one that failed: its stderr says why."""
@@ -108,5 +122,6 @@ class CommandExec(Exec):
         self.hang_up()
 
     def extra(self) -> Dict[str, Any]:
-        """How each command ended."""
-        return {"steps": self._steps} if self.request.kind == "commands" else {}
+        """How each command ended; and what its starter drew first, if that was pinned ahead (see `CodeExec.extra`)."""
+        steps: Dict[str, Any] = {"steps": self._steps} if self.request.kind == "commands" else {}
+        return {**steps, "check": self._check.hex()} if self.request.ahead else steps

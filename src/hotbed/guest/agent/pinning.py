@@ -15,6 +15,7 @@ first touch of anything after a fork costs a page fault.
 
 from __future__ import annotations
 
+import _thread
 import ctypes
 import errno
 import os
@@ -33,7 +34,8 @@ ENTROPY_BYTES = 32
 # a thread of the agent says this, and what it starts is what is pinned.
 ADDRESSES, HASHES, VDSO, SPAWNS = 1, 2, 4, 8
 _ASKS_VDSO = (2, 41)  # the first glibc that does
-HELLO = struct.Struct("IB")  # what comes with the listener: the process's own number, and the facts
+HELLO = struct.Struct("IB")  # what comes with the listener: the thread's own number, and the facts
+_NR_GETRANDOM = 318
 _NR_PERSONALITY = 135
 _NO_RANDOMIZATION = 0x0040000  # ADDR_NO_RANDOMIZE
 _QUERY = 0xFFFFFFFF
@@ -95,14 +97,15 @@ class Pinning:
                 raise NotPinned(str(error)) from None
         return entropy
 
-    def wait(self, channel: socket.socket) -> Tuple[bytes, bytes]:
+    def wait(self, channel: socket.socket, *, spawns: bool = False) -> Tuple[bytes, bytes]:
         """Be pinned at level `rng` before there is a seed, and wait for it; what shows that it came, and the same seed.
 
-        Takes ownership of the channel. Raises `NotPinned`, also when nobody will say any more.
+        Takes ownership of the channel. Raises `NotPinned`, also when nobody will say any more. One that `spawns` lets
+        other threads go on meanwhile.
         """
         with channel:
-            self._put_on(channel, "rng")
-        return _draw()
+            self._put_on(channel, "rng", spawns=spawns)
+        return _draw_beside_others() if spawns else _draw()
 
     def _put_on(self, channel: socket.socket, level: str, *, spawns: bool = False) -> None:
         if not kernel.SUPPORTED:
@@ -116,7 +119,7 @@ class Pinning:
                 facts = facts & ~VDSO | SPAWNS
             listener = self._filters[level].install()
             try:
-                socket.send_fds(channel, [HELLO.pack(os.getpid(), facts)], [listener])
+                socket.send_fds(channel, [HELLO.pack(_thread.get_native_id(), facts)], [listener])
             finally:
                 os.close(listener)
         except OSError as error:
@@ -125,9 +128,22 @@ class Pinning:
 
 def _draw() -> Tuple[bytes, bytes]:
     try:
-        drawn = os.getrandom(CHECK_BYTES + ENTROPY_BYTES)
+        return _halves(os.getrandom(CHECK_BYTES + ENTROPY_BYTES))
     except OSError as error:
         raise NotPinned(str(error)) from None
+
+
+def _draw_beside_others() -> Tuple[bytes, bytes]:
+    """The same without the interpreter's lock, which `os.getrandom` keeps."""
+    drawn = ctypes.create_string_buffer(CHECK_BYTES + ENTROPY_BYTES)
+    try:
+        kernel.call(_NR_GETRANDOM, ctypes.addressof(drawn), len(drawn), 0)
+    except OSError as error:
+        raise NotPinned(str(error)) from None
+    return _halves(drawn.raw)
+
+
+def _halves(drawn: bytes) -> Tuple[bytes, bytes]:
     return drawn[:CHECK_BYTES], drawn[CHECK_BYTES:]
 
 

@@ -4,7 +4,7 @@ It has done all that does not depend on the request and waits for it on a socket
 fits into that socket, so that handing it over cannot block, whatever was done to the spare meanwhile.
 
 It may be told to be pinned before there is any work: then it waits in its first draw until the supervisor knows the
-seed, and is for such work only.
+seed, and is for such work only. So may the starter of a command (see `pinned_spawn`), which waits here too.
 """
 
 from __future__ import annotations
@@ -17,12 +17,15 @@ import sys
 from typing import Any, Callable, List, NamedTuple, NoReturn, Optional, Sequence, Set
 
 from .. import frames
-from . import runner
+from . import pinned_spawn, runner
 from .box import NULL, Box
 from .capture import pipes
 from .child import become
 from .forking import fork
 from .orderlog import OrderLog
+from .pinned_spawn import Starter
+from .pinning import NotPinned
+from .request import Refused
 from .runner import Work
 from .stdio import Stdio
 
@@ -46,13 +49,14 @@ class Spare(NamedTuple):
 
 
 class Parking:
-    """Where the spare waits, if there is one."""
+    """Where the spare waits, if there is one, and the starter of a command."""
 
     def __init__(self, box: Box, stdio: Stdio) -> None:
         self.stdio = stdio
         self._box = box
         box.spare_pids = self.pids
         self._spare: Optional[Spare] = None
+        self._starter: Optional[Starter] = None
 
     @property
     def filled(self) -> bool:
@@ -60,7 +64,9 @@ class Parking:
         return self._spare is not None
 
     def fill(self, rehearse: Callable[[], None]) -> None:
-        """Fork a runner that rehearses and waits. A refused fork is no harm: the exec forks then."""
+        """Fork a runner that rehearses and waits, if one is wanted. A refused fork is no harm: the exec forks then."""
+        if not self._box.config.get("runner", True):
+            return
         try:
             self._spare = park(self._box, self.stdio, rehearse)
         except OSError:
@@ -74,8 +80,11 @@ class Parking:
         """Of who waits here."""
         return {self._spare.pid} if self._spare is not None else set()
 
-    def pin(self, channel: int) -> bool:
-        """Have the spare pinned over the channel, of which it gets a copy; whether there is one."""
+    def pin(self, channel: int, kind: str) -> bool:
+        """Have the starter of a command pinned over a copy of the channel, or the spare; whether it could be."""
+        return self._pin_starter(channel) if kind == "command" else self._pin_spare(channel)
+
+    def _pin_spare(self, channel: int) -> bool:
         spare = self._spare
         if spare is None or spare.ahead:
             return False
@@ -86,6 +95,32 @@ class Parking:
             return False
         self._spare = spare._replace(ahead=True)
         return True
+
+    def _pin_starter(self, channel: int) -> bool:
+        if self._starter is not None:
+            return False
+        if not self.filled:
+            pinned_spawn.spend_a_number(os.environ)
+        try:
+            self._starter = pinned_spawn.begin_ahead(runner.PINNING, channel)
+        except OSError:
+            return False
+        return True
+
+    def take_starter(self) -> Optional[Starter]:
+        """The starter that waits."""
+        starter, self._starter = self._starter, None
+        return starter
+
+    def expect(self, header: frames.Header) -> None:
+        """Before anything but what the starter waits for, let it go: no thread may be left when the agent forks."""
+        starter = None if header.get("ahead") else self.take_starter()
+        if starter is not None:
+            try:
+                starter.let_go()
+            except NotPinned as error:
+                self._starter = starter
+                raise Refused("busy", str(error)) from None
 
     def take(self, work: Work, channel: Optional[int] = None) -> Optional[Spare]:
         """The spare, with the work already its own; None if there is none or the work does not fit."""

@@ -196,7 +196,7 @@ class ForkBackend:
         return {
             "boxes": len(self._boxes),
             "templates": sum(1 for template in templates if template.process is not None),
-            "spares": sum(len(t.spares) + len(t.pinned) + len(t.doored) for t in templates),
+            "spares": sum(len(t.spares) + len(t.doored) + sum(map(len, t.pinned.values())) for t in templates),
             "vessels": sum(len(template.vessels) for template in templates),
             "outlets": len(self.outlets),
             "forks": sum(served.values()),
@@ -224,7 +224,7 @@ class ForkBackend:
 
     async def make_box(self, process: TemplateProcess, limits: Limits, request: BoxRequest, *, spare: bool) -> ForkBox:
         """Ask a template for one sandbox."""
-        about: dict[str, Any] = {"spare": spare, "layer": request.forkable}
+        about: dict[str, Any] = {"spare": spare, "runner": request.ahead != "command", "layer": request.forkable}
         ground: tuple[int, ...] = ()
         async with self._slot(limits) as slot, AsyncExitStack() as unless_made:
             if isinstance(request.layer, LayerFiles):

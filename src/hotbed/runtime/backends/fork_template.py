@@ -6,11 +6,12 @@ import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from hotbed.errors import InvalidRequest, NotSupported, TemplateFailed
 from hotbed.runtime import bounds, digests
-from hotbed.runtime.base import BoxRequest, Limits, TemplateSpec
+from hotbed.runtime.base import Ahead, BoxRequest, Limits, TemplateSpec
 from hotbed.runtime.demand import FADES_S
 from hotbed.runtime.doored import Doored
 from hotbed.runtime.images.store import Hold
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+_AHEAD: tuple[Ahead, ...] = ("code", "command")
 _READY_TIMEOUT_S = 60.0
 _STANDING_MIB = 64  # of a spare in which something runs or waits
 
@@ -49,7 +51,10 @@ class ForkTemplate:
         self.spares = Spares(backend.settings.spares if spec.parks else 0, self._make_spare, lot=lot, cost_mib=cost)
         self.spares.freezing = lambda: backend.layers.frost
         self.vessels = Spares(vessels, self._make_vessel, lot=lot, from_first_use=True, most=vessels)
-        self.pinned = Spares(self.spares.size, self._make_pinned, lot=lot, from_first_use=True)
+        self.pinned = {
+            kind: Spares(self.spares.size, partial(self._make_pinned, kind), lot=lot, from_first_use=True)
+            for kind in _AHEAD
+        }
         self.doored = Doored(backend.settings.doored if spec.parks else 0, self._make_doored, lot)
         self.served = {"warm": 0, "cold": 0}
         self.used_s = time.monotonic()
@@ -77,7 +82,7 @@ class ForkTemplate:
         if request.solo is not None:
             return await self._backend.make_solo(process, limits, request, request.solo)
         box = await self._backend.make_box(process, limits, request, spare=False)
-        for stock in (self.spares, self.pinned):
+        for stock in (self.spares, *self.pinned.values()):
             stock.wait_for(box.birth)
         return await begin(box, self.spec)
 
@@ -105,7 +110,7 @@ class ForkTemplate:
         if request.egress is not None:
             parked = self.doored.take(request.egress)
         else:
-            parked = self.pinned.take() if request.pin_ahead else None
+            parked = self.pinned[request.ahead].take() if request.ahead else None
         parked = parked or self.spares.take()
         if parked is None and self.spares.frozen:
             await self.spares.thaw()
@@ -139,26 +144,27 @@ class ForkTemplate:
         self.spares.refill_soon()
         return process
 
-    async def _make_spare(self) -> ForkBox:
+    async def _make_spare(self, ahead: Ahead | None = None) -> ForkBox:
         if self._process is None or not self._process.is_alive():
             raise TemplateFailed("the template is not running")
-        box = await self._backend.make_box(self._process, self.spec.limits, BoxRequest(), spare=True)
+        request = BoxRequest(ahead=ahead)
+        box = await self._backend.make_box(self._process, self.spec.limits, request, spare=True)
         return await _or_end(box, self._begin_spare(box))
 
     async def _begin_spare(self, box: ForkBox) -> ForkBox:
         await box.ready()
         return await begin(box, self.spec)
 
-    async def _make_pinned(self) -> ForkBox:
-        box = await self._make_spare()
-        return await _or_end(box, self._pin_ahead(box))
+    async def _make_pinned(self, kind: Ahead) -> ForkBox:
+        box = await self._make_spare(kind)
+        return await _or_end(box, self._pin_ahead(box, kind))
 
-    async def _pin_ahead(self, box: ForkBox) -> ForkBox:
+    async def _pin_ahead(self, box: ForkBox, kind: Ahead) -> ForkBox:
         try:
-            await box.pin_ahead()
+            await box.pin_ahead(kind)
         except (InvalidRequest, NotSupported) as error:  # no interpreter, or no way to pin one: rollouts say so
-            log.info("event=not_pinned_ahead template=%s message=%r", self.spec.name, error.message)
-            self.pinned.size = 0
+            log.info("event=not_pinned_ahead template=%s kind=%s message=%r", self.spec.name, kind, error.message)
+            self.pinned[kind].size = 0
             raise
         return box
 
@@ -202,7 +208,7 @@ class ForkTemplate:
     @property
     def stocks(self) -> tuple[Spares, ...]:
         """All that is parked of it, by what it is for."""
-        return self.spares, self.pinned, self.vessels, *self.doored.stocks()
+        return self.spares, *self.pinned.values(), self.vessels, *self.doored.stocks()
 
     def is_idle(self) -> bool:
         """Whether its process lives and nobody has anything of it, but for what is parked."""
@@ -229,9 +235,8 @@ class ForkTemplate:
 
     async def close(self) -> None:
         """End the spares and the process."""
-        await self.spares.close()
-        await self.pinned.close()
-        await self.vessels.close()
+        for stock in (self.spares, *self.pinned.values(), self.vessels):
+            await stock.close()
         await self.doored.close()
         if self._process is not None:
             self._process.kill("the backend was closed")

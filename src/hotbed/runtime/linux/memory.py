@@ -55,6 +55,14 @@ class Memory:
             address += size
         return text
 
+    def peek(self, tid: int, address: int, limit: int) -> bytearray | None:
+        """The same at once, if the NUL lies within `limit` and on the address's own page; None if not, or if gone."""
+        size = _PAGE - address % _PAGE
+        self._here[1] = self._there[1] = size if size < limit else limit
+        self._there[0] = address
+        end = self._window.find(0, 0, max(0, _read(tid, self._vectors[0], 1, self._vectors[1], 1, 0)))
+        return self._window[:end] if end >= 0 else None
+
     def write(self, tid: int, address: int, data: bytes) -> None:
         """Write all of `data` to writable memory. Raises `OSError` (EFAULT, ESRCH)."""
         for start in range(0, len(data), _WINDOW):

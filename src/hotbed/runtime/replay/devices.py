@@ -32,7 +32,7 @@ UUID = b"/proc/sys/kernel/random/uuid"
 BOOT_ID = b"/proc/sys/kernel/random/boot_id"
 MACHINE_ID = frozenset({b"/etc/machine-id", b"/var/lib/dbus/machine-id"})
 _PATHS = RANDOM | MACHINE_ID | {UUID, BOOT_ID}
-_ENDINGS = tuple({posixpath.basename(path) for path in _PATHS})
+ENDINGS = tuple({posixpath.basename(path) for path in _PATHS})
 PATH_LIMIT = 256
 READ_LIMIT = 16 << 20
 AT_FDCWD = -100
@@ -122,7 +122,7 @@ class Devices:
 
 def recognize(tid: int, directory: int, path: bytes) -> bytes | None:
     """Which of our files a path names, or None."""
-    if not path.endswith(_ENDINGS):  # nearly all of them
+    if not path.endswith(ENDINGS):  # nearly all of them
         return None
     if not path.startswith(b"/"):
         link = f"/proc/{tid}/cwd" if directory == AT_FDCWD else f"/proc/{tid}/fd/{directory}"

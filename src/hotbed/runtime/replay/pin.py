@@ -50,7 +50,7 @@ class Root:
     """A process that pinned itself, by its listener; its descendants answer to the same one.
 
     Of a command, it was a thread of the agent that put itself under the filter: the *spawner*. The first that arrives
-    after it is the command.
+    after it is the command. `inside` is the number that it told, and the command's once that was met.
     """
 
     __slots__ = ("begun", "check", "facts", "inside", "listener", "met", "name", "spawner", "verified")
@@ -69,10 +69,11 @@ class Root:
     def has_first_number(self) -> bool:
         """Whether its process number is what the first of its kind has in every sandbox.
 
-        It told its own, and may have ended before it was met; a command's is known once it was.
+        It told its own, and may have ended before it was met. A command that was not met yet has the number after its
+        spawner's, where nothing else was ever started.
         """
         if self.facts & pinning.SPAWNS:
-            return self.met and self.inside == pinned_spawn.NUMBER
+            return (self.inside if self.met else self.inside + 1) == pinned_spawn.NUMBER
         return self.inside == _FIRST_PID
 
 
@@ -214,7 +215,7 @@ class Pin:
         self._roots.append(root)
         self._listeners.add(listener)
         notify.stay_on_one_cpu(listener)
-        self._watcher.watch(listener, partial(self._called, root))
+        self._watcher.watch_listener(listener, partial(self._called, root))
         if self._request is None:
             self.state = "ahead"
             self._on_change(self)
@@ -231,23 +232,26 @@ class Pin:
         return [*_SERVED, *(name for name, holds in facts if holds)]
 
     def _called(self, root: Root, events: int) -> None:
+        """One stopped call, or the end. Most are opens that are nobody's business: they take the short way, here."""
         try:
-            if events & select.EPOLLIN:
-                self._serve(root)
+            call = notify.receive(root.listener) if events & select.EPOLLIN else None
+            if call is None:
+                self._look_whether_over(root, events)
+            elif root.met and self._answers.lets_pass(call):
+                notify.proceed(root.listener, call.id)
+            elif self._request is None:
+                self._early = (root, call)
             else:
-                self._listeners.discard(root.listener)
-                self.release(root.listener)
-                self._hear_all()
-                self._end_if_over()
+                self._answer(root, call)
         except Exception as error:  # noqa: BLE001 (boundary: one rollout's trouble must not end the others')
             self._give_up(error)
 
-    def _serve(self, root: Root) -> None:
-        call = notify.receive(root.listener)
-        if call is not None and self._request is None:
-            self._early = (root, call)
-        elif call is not None:
-            self._answer(root, call)
+    def _look_whether_over(self, root: Root, events: int) -> None:
+        if not events & select.EPOLLIN:
+            self._listeners.discard(root.listener)
+            self.release(root.listener)
+            self._hear_all()
+            self._end_if_over()
 
     def _answer(self, root: Root, call: Call) -> None:
         try:

@@ -6,6 +6,7 @@ import asyncio
 import socket
 from collections.abc import Awaitable, Callable
 
+from hotbed.guest.frames import Header
 from hotbed.runtime.replay.client import Report, SupervisorClient, Ticket
 from hotbed.runtime.replay.request import PinRequest
 
@@ -58,6 +59,11 @@ class Pinned:
     def fds(self) -> tuple[int, ...]:
         """What goes to the sandbox with the request."""
         return () if self.ahead else (self._ticket.channel,)
+
+    @property
+    def said(self) -> Header:
+        """What the request says of it."""
+        return {"ahead": True} if self.ahead else {}
 
     async def put_on(self) -> None:
         """Wait until a process has it on, ahead of its seed. Raises `SandboxFailed`, and `NotSupported` if none can."""

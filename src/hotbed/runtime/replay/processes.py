@@ -92,7 +92,8 @@ class Processes:
         parent = self._living.get(found.parent)
         if parent is None:
             return self._meet(found.pid, found.inside, self._parent_of_orphan(found).next_child())
-        for pid in sorted(pid for pid in children(parent) if pid not in self._living and is_running(pid)):
+        new = (pid for pid in children(parent) if pid not in self._living)
+        for pid in sorted(pid for pid in new if pid == found.pid or is_running(pid)):
             inside = found.inside if pid == found.pid else identify(pid).inside
             self._meet(pid, inside, parent.next_child())
         return self._living[found.pid]

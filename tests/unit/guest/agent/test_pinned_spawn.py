@@ -29,7 +29,8 @@ def started(channel: socket.socket, *argvs: Sequence[str], level: str = "rng") -
             kernel.prctl(kernel.PR_SET_NO_NEW_PRIVS, 1)
             null = os.open("/dev/null", os.O_RDWR)
             for argv in argvs:
-                child = pinned_spawn.start(Pinning(), channel.fileno(), level, argv, os.environ, (null, sink, null))
+                starter = pinned_spawn.begin(Pinning(), channel.fileno(), level)
+                child = starter.start(argv, os.environ, (null, sink, null))
                 os.waitpid(child, 0)
             os.write(sink, f"{len(os.listdir('/proc/self/task'))} {os.urandom(8).hex()}\n".encode())
             code = 0
@@ -84,7 +85,7 @@ with supervised() as node:
     _, channel = node.pin()
     kernel.prctl(kernel.PR_SET_NO_NEW_PRIVS, 1)
     try:
-        pinned_spawn.start(Pinning(), channel.fileno(), "rng", ["no-such-program"], dict(PATH="/usr/bin"), ())
+        pinned_spawn.begin(Pinning(), channel.fileno(), "rng").start(["no-such-program"], dict(PATH="/usr/bin"), ())
     except FileNotFoundError:
         print("refused")
 """
@@ -98,7 +99,7 @@ def test_what_cannot_be_pinned_is_not_started(monkeypatch: pytest.MonkeyPatch, t
     monkeypatch.setattr(kernel, "SUPPORTED", False)
     one, two = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     with one, two, pytest.raises(NotPinned):
-        pinned_spawn.start(pins, one.fileno(), "rng", DRAW, os.environ, ())
+        pinned_spawn.begin(pins, one.fileno(), "rng").start(DRAW, os.environ, ())
 
 
 def test_a_number_is_spent() -> None:

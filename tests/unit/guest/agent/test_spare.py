@@ -61,11 +61,11 @@ def unprivileged() -> None:
     kernel.prctl(kernel.PR_SET_NO_NEW_PRIVS, 1)
 
 
-def pinned_ahead(agent: AgentProcess, node: Supervised) -> int:
-    """Have its spare pinned; the pin's number."""
+def pinned_ahead(agent: AgentProcess, node: Supervised, kind: str = "code") -> int:
+    """Have its spare pinned, or the starter of a command; the pin's number."""
     pin_id, channel = node.pin_ahead()
     with channel:
-        assert agent.ask("pin", fds=[channel.fileno()])["op"] == "done"
+        assert agent.ask("pin", kind=kind, fds=[channel.fileno()])["op"] == "done"
     assert json.loads(node.control.recv(1 << 16))["state"] == "ahead"
     return pin_id
 
@@ -98,6 +98,40 @@ def test_one_that_is_pinned_ahead_is_for_nothing_else(make_agent: MakeAgent) -> 
 
         assert result.status == "ok" and int(result.stdout) != spare and "check" not in result.header
         assert gone(spare)
+
+
+@pytest.mark.usefixtures("unprivileged")
+def test_a_starter_that_is_pinned_ahead_starts_one_command_with_the_seed_that_comes(make_agent: MakeAgent) -> None:
+    """The agent serves meanwhile; a second command has to bring a channel."""
+    draw = "od -An -tx1 -N8 /dev/urandom"
+    with supervised() as node:
+        agent, _ = parked(make_agent)
+        pin_id = pinned_ahead(agent, node, "command")
+        node.seed(pin_id)
+        first = agent.run("command", draw, pin="rng", ahead=True)
+        agent.start_exec("command", draw, pin="rng", ahead=True)
+        refused, _, _ = agent.receive()
+        unpinned = agent.run("command", draw)
+        _, channel = node.pin()
+        with channel:
+            agent.start_exec("command", draw, pin="rng", fds=[channel.fileno()])
+        again, body, _ = agent.receive()
+
+    assert first.status == "ok" and first.stdout == body[: again["stdout"]] != unpinned.stdout
+    assert bytes.fromhex(first.header["check"]) == first_draw(Streams(SEED))[:CHECK_BYTES]
+    assert (refused["op"], refused["code"]) == ("error", "busy")
+
+
+@pytest.mark.usefixtures("unprivileged")
+def test_a_starter_that_nobody_seeds_is_gone_before_the_agent_does_anything_else(make_agent: MakeAgent) -> None:
+    """What forks has one thread; and the program is not pinned."""
+    with supervised() as node:
+        agent, _ = parked(make_agent)
+        node.drop(pinned_ahead(agent, node, "command"))
+        threads = f"import os; print(len(os.listdir('/proc/{agent.pid}/task')))"
+        result = agent.run("code", threads, stdin=b"x")
+
+    assert (result.status, result.stdout) == ("ok", b"1\n")
 
 
 def test_only_a_spare_can_be_pinned_ahead(make_agent: MakeAgent) -> None:

@@ -112,7 +112,8 @@ def test_what_can_never_be_pinned_ahead_is_tried_once(error: Exception, goes_on:
         async def ready(self) -> None:
             """It is."""
 
-        async def pin_ahead(self) -> None:
+        async def pin_ahead(self, kind: str) -> None:
+            assert kind == "command"
             raise error
 
         async def kill(self) -> None:
@@ -128,8 +129,9 @@ def test_what_can_never_be_pinned_ahead_is_tried_once(error: Exception, goes_on:
         template = ForkTemplate(SPEC, backend, view, view)
         template._process = SimpleNamespace(is_alive=lambda: True)  # type: ignore[assignment]  # no process here
         with pytest.raises(type(error)):
-            await template._make_pinned()
-        return template.pinned.size > 0
+            await template._make_pinned("command")
+        assert template.pinned["code"].size > 0, "what the other kind needs may be there"
+        return template.pinned["command"].size > 0
 
     assert asyncio.run(scenario()) is goes_on
     assert killed == ["box"]

@@ -37,6 +37,20 @@ def test_text_ends_at_its_nul_and_before_a_page_that_is_not_there() -> None:
     assert Memory().read_text(ME, address + 4090, 8) == b"/long/pa"
 
 
+def test_a_peek_sees_the_same_or_nothing() -> None:
+    """Nothing of what an earlier one saw, and no text that goes on behind the page or the limit."""
+    area = mmap.mmap(-1, 8192)
+    address = ctypes.addressof(ctypes.c_char.from_buffer(area))
+    area[4090:4096] = b"/path\0"
+    looking = Memory()
+
+    assert bytes(looking.peek(ME, address + 4090, 256) or b"") == b"/path"
+    assert looking.peek(ME, 16, 256) is None
+    assert looking.peek(ME, address + 4090, 3) is None
+    area[4090:4100] = b"/long/path"
+    assert looking.peek(ME, address + 4090, 256) is None
+
+
 def test_a_bad_address_is_an_error() -> None:
     """Not less than was asked for."""
     with pytest.raises(OSError, match="Bad address"):

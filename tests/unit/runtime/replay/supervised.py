@@ -52,6 +52,10 @@ class Supervised:
         """What a pin that was put on ahead is pinned by."""
         self.control.send(json.dumps({"op": "seed", "id": pin_id, **PinRequest(seed=seed).to_wire()}).encode())
 
+    def drop(self, pin_id: int) -> None:
+        """Hear no more of a pin."""
+        self.control.send(json.dumps({"op": "drop", "id": pin_id}).encode())
+
     def ask(self, pin_id: int) -> dict[str, Any]:
         """The report about a pin that is still running."""
         self.control.send(json.dumps({"op": "report", "id": pin_id}).encode())
