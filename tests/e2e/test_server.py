@@ -59,6 +59,17 @@ def peak_mib(pid: int) -> int:
     return int(status.partition("VmHWM:")[2].split()[0]) >> 10
 
 
+def test_a_service_manager_hears_when_the_node_can_be_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a unit's `Type=notify` waits for, without a manager."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
+        manager.bind(str(tmp_path / "notify"))
+        manager.settimeout(30)
+        monkeypatch.setenv("NOTIFY_SOCKET", str(tmp_path / "notify"))
+        with node_process(tmp_path) as node:
+            assert manager.recv(100) == b"READY=1"
+            assert node.call("GET", "/v1/health")[0] == 200
+
+
 def test_a_large_file_goes_both_ways_in_flat_memory(node: NodeProcess, tmp_path: Path) -> None:
     """300 MiB of sandbox file must not be 300 MiB of node."""
     before = peak_mib(node.pid)
