@@ -129,7 +129,8 @@ class Tenant:
     def refusal(self, right: str, lack: str, *, instead: str = "") -> TierLimit:
         """What to raise for a right that this tier lacks and whatever others have: a field of `Tier`."""
         having = [tier.name for tier in self._tiers.values() if getattr(tier, right)]
-        others = f"{' and '.join(having)} {'does' if len(having) == 1 else 'do'}" if having else "no other does"
+        listed = " and ".join(filter(None, (", ".join(having[:-1]), *having[-1:])))
+        others = f"{listed} {'does' if len(having) == 1 else 'do'}" if having else "no other does"
         another = "ask the operator of this server for " + ("another tier" if having else "one that does")
         return TierLimit(
             f"tier {self.tier.name} {lack}; {others}", hint=f"{instead}, or {another}" if instead else another

@@ -50,6 +50,7 @@ def test_requests_beyond_the_rate_wait_for_the_time_named() -> None:
     ("table", "others"),
     [
         ({}, "pro and ent do"),
+        ({"night": {}}, "pro, ent and night do"),
         ({"pro": {"ingress": False}, "ent": {"ingress": False}, "night": {}}, "night does"),
         ({"pro": {"ingress": False}, "ent": {"ingress": False}}, "no other does"),
     ],

@@ -88,9 +88,7 @@ def _door(kind: str, port: int) -> socket.socket:
 
 
 def _prepare(sock: socket.socket, kind: str) -> None:
-    if (
-        kind == "tcp"
-    ):  # connections of doors that are gone may linger; where somebody listens it is refused all the same
+    if kind == "tcp":  # connections of doors that are gone may linger; a door beside one is refused all the same
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     elif sock.family == socket.AF_INET6:  # an answer must come from the address that was asked
         sock.setsockopt(socket.IPPROTO_IPV6, _IPV6_RECVPKTINFO, 1)
