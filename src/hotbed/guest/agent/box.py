@@ -96,7 +96,10 @@ class Box:
         poll = select.poll()
         poll.register(self.connection.fileno(), select.POLLIN)
         while not self.opened:
-            if self._alarm is None or reap_all():
+            if self._alarm is None:
+                return True
+            if reap_all():
+                self._alarm.hush()  # of those that were reaped: nobody is left who could ring again
                 return True
             poll.register(self._alarm.fd, select.POLLIN)
             if any(fd != self._alarm.fd for fd, _ in poll.poll()):
