@@ -30,8 +30,9 @@ class CodeExec(Exec):
         self._parking = parking
         self._order = -1
         self._log: Optional[OrderLog] = None
-        # The only thing that runs here, and somebody else watches its memory (see `quiet`).
-        self._alone = not (box.started and box.opened) and not request.stream and not is_watched(box)
+        # The only thing that runs here, nothing else was asked yet, and somebody else watches its memory (see `quiet`).
+        busy = (box.started and box.opened) or box.connection.buffered()
+        self._alone = not busy and not request.stream and not is_watched(box)
 
     def launch(self, cwd: str) -> None:
         """Fork first and look after it second: the child inherits less that is new, and both can run at once."""

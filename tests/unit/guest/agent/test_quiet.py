@@ -12,6 +12,7 @@ import pytest
 
 from hotbed.guest.agent.capture import Capture, pipes
 from hotbed.guest.agent.quiet import read_to_the_end
+from hotbed.guest.frames import pack
 from tests.unit.guest.agent_process import AgentProcess
 from tests.unit.guest.conftest import MakeAgent
 
@@ -150,6 +151,22 @@ for _ in range(60):
     os.wait()
 print("all")
 """
+
+
+def test_what_is_asked_together_with_a_program_does_not_wait_for_its_end(make_agent: MakeAgent) -> None:
+    """Two requests that arrive at once: the second has been read by the time that the first is begun."""
+    agent = make_agent()
+    frames = [
+        pack({"op": "exec", "id": name, "kind": kind, "program": len(program), "timeout_s": 30.0}, program)
+        for name, kind, program in (
+            ("waits", "code", b"import os, time\nwhile not os.path.exists('go'): time.sleep(0.01)"),
+            ("lets go", "command", b"touch go"),
+        )
+    ]
+    agent.connection.sock.sendall(b"".join(frames))
+    ended = {str(agent.receive()[0]["id"]) for _ in frames}
+
+    assert ended == {"waits", "lets go"}
 
 
 def test_orphans_are_reaped_meanwhile(make_agent: MakeAgent) -> None:
