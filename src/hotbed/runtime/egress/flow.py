@@ -131,6 +131,7 @@ class Flow:
         """The connection outside, to an address that was checked. Raises `Refused`; `OSError` when nobody answers."""
         found = await self.addresses(target, way)
         self.allow(Target(port=target.port, name=way.name or target.name, address=target.address), *found[0])
+        self.recheck(self.ward.policy)  # which may have changed since it was asked, while the name was looked up
         failure: OSError = ConnectionRefusedError("nobody answers")
         for address, verdict in found[:_TRIES]:
             self._address, self._verdict = address, verdict

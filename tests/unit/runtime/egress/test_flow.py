@@ -84,6 +84,38 @@ def test_a_budget_ends_it() -> None:
     assert [(row["verdict"], row["up"], row["down"]) for row in rows] == [("cut", 6, 6)]
 
 
+def test_a_policy_that_comes_while_a_name_is_looked_up_counts() -> None:
+    """What the old one let go, and the new one does not, is never dialled."""
+
+    async def act() -> tuple[bool, list[dict[str, object]]]:
+        async with Echo() as echo:
+            found = ward(local(echo.port), a_org="127.0.0.1")
+            lookup = found.resolver.addresses
+
+            async def slow(name: str) -> object:
+                addresses = await lookup(name)
+                found.change(parse({"allow": ["other.test"]}))
+                return addresses
+
+            found.resolver.addresses = slow  # type: ignore[method-assign, assignment]  # a name server that takes its time
+            ours, theirs = socket.socketpair()
+            target = Target(port=echo.port, name="a.org")
+
+            async def go() -> None:
+                with Flow(found, theirs, "test") as flow:
+                    (await flow.dial(target, settle(found.policy, target, "opaque", ""))).close()
+
+            with ours, theirs:
+                going = asyncio.ensure_future(go())
+                await asyncio.wait((going,), timeout=10)
+                return going.cancelled(), found.tally.rows()
+
+    cancelled, rows = asyncio.run(act())
+
+    assert cancelled
+    assert [row["verdict"] for row in rows] == ["cut"] and "the policy has changed" in str(rows[0]["reason"])
+
+
 def test_a_new_policy_ends_what_it_would_not_have_let_go() -> None:
     """And leaves what it would."""
 
