@@ -129,7 +129,7 @@ class Tenant:
     def refusal(self, right: str, lack: str, *, instead: str = "") -> TierLimit:
         """What to raise for a right that this tier lacks and whatever others have: a field of `Tier`."""
         having = [tier.name for tier in self._tiers.values() if getattr(tier, right)]
-        listed = " and ".join(filter(None, (", ".join(having[:-1]), *having[-1:])))
+        listed = " and ".join([", ".join(having[:-1]), having[-1]] if len(having) > 1 else having)
         others = f"{listed} {'does' if len(having) == 1 else 'do'}" if having else "no other does"
         another = "ask the operator of this server for " + ("another tier" if having else "one that does")
         return TierLimit(

@@ -72,7 +72,7 @@ class Agent:
         """Do what a frame asks for, or say why not."""
         name = header.get("op")
         try:
-            self.parking.expect(header)
+            self.parking.clear_for(header)
             if type(name) is not str:
                 raise Refused("bad_request", f"op must be a name, not {name!r:.64}")
             if name in _OPS:

@@ -17,7 +17,7 @@ import os
 import signal
 import socket
 import time
-from typing import Callable, List, Mapping, Sequence, Tuple
+from typing import Callable, Mapping, Optional, Sequence, Tuple
 
 from . import spawn
 from .pinning import NotPinned, Pinning
@@ -36,25 +36,29 @@ class Starter:
     def __init__(self, put_on: Callable[[], bytes]) -> None:
         self.check = b""
         self._put_on = put_on
-        self._commands: List[Command] = []
+        self._command: Optional[Command] = None
         self._started = 0
-        self._failed: List[BaseException] = []
+        self._failed: Optional[BaseException] = None
         self._told, self._over = _taken_lock(), _taken_lock()
         _begin(self._work)
 
     def start(self, argv: Sequence[spawn.Word], env: Mapping[str, str], fds: Sequence[int]) -> int:
         """Start `argv`, pinned; its pid. Once. Raises `NotPinned`, and OSError as `spawn` does."""
-        self._commands.append((argv, env, fds))
+        self._command = (argv, env, fds)
         self._told.release()
         self._over.acquire()
         _wait_alone()
-        if self._failed:
-            raise self._failed[0]
+        if self._failed is not None:
+            raise self._failed
         return self._started
 
     def let_go(self) -> None:
-        """Have no command for it: wait until it has ended, because nobody will say its seed. Raises `NotPinned`."""
-        self._told.release()
+        """Have no command for it: wait until it has ended, because nobody will say its seed. Raises `NotPinned`.
+
+        May be tried again: it may end later.
+        """
+        if self._told.locked():
+            self._told.release()
         if not self._over.acquire(timeout=_PATIENCE_S):
             raise NotPinned("what was pinned ahead still waits for its seed")
         _wait_alone()
@@ -63,10 +67,10 @@ class Starter:
         try:
             self.check = self._put_on()
             self._told.acquire()
-            for command in self._commands:
-                self._started = spawn.spawn(*command)
+            if self._command is not None:
+                self._started = spawn.spawn(*self._command)
         except BaseException as error:  # noqa: BLE001  # boundary: it is raised again in the agent's own thread
-            self._failed.append(error)
+            self._failed = error
         finally:
             self._over.release()
 

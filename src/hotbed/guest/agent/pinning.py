@@ -23,7 +23,7 @@ import platform
 import socket
 import struct
 import sys
-from typing import Sequence, Tuple
+from typing import Callable, Sequence, Tuple
 
 from .. import kernel
 from . import loader, pinfilter
@@ -90,7 +90,7 @@ class Pinning:
         """
         with channel:
             self._put_on(channel, level, spawns=spawns)
-            check, entropy = _draw()
+            check, entropy = _draw(os.getrandom)
             try:
                 channel.send(check)
             except OSError as error:
@@ -105,7 +105,7 @@ class Pinning:
         """
         with channel:
             self._put_on(channel, "rng", spawns=spawns)
-        return _draw_beside_others() if spawns else _draw()
+        return _draw(_beside_others if spawns else os.getrandom)
 
     def _put_on(self, channel: socket.socket, level: str, *, spawns: bool = False) -> None:
         if not kernel.SUPPORTED:
@@ -126,25 +126,19 @@ class Pinning:
             raise NotPinned(str(error)) from None
 
 
-def _draw() -> Tuple[bytes, bytes]:
+def _draw(getrandom: Callable[[int], bytes]) -> Tuple[bytes, bytes]:
     try:
-        return _halves(os.getrandom(CHECK_BYTES + ENTROPY_BYTES))
+        drawn = getrandom(CHECK_BYTES + ENTROPY_BYTES)
     except OSError as error:
         raise NotPinned(str(error)) from None
-
-
-def _draw_beside_others() -> Tuple[bytes, bytes]:
-    """The same without the interpreter's lock, which `os.getrandom` keeps."""
-    drawn = ctypes.create_string_buffer(CHECK_BYTES + ENTROPY_BYTES)
-    try:
-        kernel.call(_NR_GETRANDOM, ctypes.addressof(drawn), len(drawn), 0)
-    except OSError as error:
-        raise NotPinned(str(error)) from None
-    return _halves(drawn.raw)
-
-
-def _halves(drawn: bytes) -> Tuple[bytes, bytes]:
     return drawn[:CHECK_BYTES], drawn[CHECK_BYTES:]
+
+
+def _beside_others(size: int) -> bytes:
+    """`os.getrandom` without the interpreter's lock, which that keeps."""
+    drawn = ctypes.create_string_buffer(size)
+    kernel.call(_NR_GETRANDOM, ctypes.addressof(drawn), size, 0)
+    return drawn.raw
 
 
 def asks_vdso(libc: Tuple[str, str]) -> bool:

@@ -112,7 +112,7 @@ class Parking:
         starter, self._starter = self._starter, None
         return starter
 
-    def expect(self, header: frames.Header) -> None:
+    def clear_for(self, header: frames.Header) -> None:
         """Before anything but what the starter waits for, let it go: no thread may be left when the agent forks."""
         starter = None if header.get("ahead") else self.take_starter()
         if starter is not None:

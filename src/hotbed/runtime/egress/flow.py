@@ -129,9 +129,11 @@ class Flow:
 
     async def dial(self, target: Target, way: Way) -> socket.socket:
         """The connection outside, to an address that was checked. Raises `Refused`; `OSError` when nobody answers."""
+        asked = self.ward.policy
         found = await self.addresses(target, way)
         self.allow(Target(port=target.port, name=way.name or target.name, address=target.address), *found[0])
-        self.recheck(self.ward.policy)  # which may have changed since it was asked, while the name was looked up
+        if self.ward.policy is not asked:  # it has changed while the name was looked up
+            self.recheck(self.ward.policy)
         failure: OSError = ConnectionRefusedError("nobody answers")
         for address, verdict in found[:_TRIES]:
             self._address, self._verdict = address, verdict

@@ -6,6 +6,7 @@ import os
 import socket
 import subprocess
 import sys
+import threading
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -121,3 +122,18 @@ def test_level_full_leaves_the_starter_s_clock_alone() -> None:
         (command, _) = started(channel, ("/bin/date", "+%Y-%m-%d"), level="full")
 
     assert command == b"2026-01-01"
+
+
+def test_a_starter_whose_seed_may_still_come_is_let_go_when_it_can_be(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who could not wait for its end asks again."""
+    monkeypatch.setattr(pinned_spawn, "_PATIENCE_S", 0.05)
+    monkeypatch.setattr(pinned_spawn, "_wait_alone", lambda: None)  # the test runner may have more threads
+    never_seeded = threading.Event()
+    starter = pinned_spawn.Starter(lambda: b"" if never_seeded.wait(30) else b"late")
+    for _ in range(2):
+        with pytest.raises(NotPinned, match="still waits"):
+            starter.let_go()
+    never_seeded.set()
+    monkeypatch.setattr(pinned_spawn, "_PATIENCE_S", 30.0)
+
+    starter.let_go()

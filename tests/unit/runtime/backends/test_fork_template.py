@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
@@ -72,6 +73,20 @@ def test_what_nobody_used_for_an_hour_is_ended(monkeypatch: pytest.MonkeyPatch) 
     asyncio.run(scenario())
 
 
+def parking(box: Callable[[], object]) -> ForkTemplate:
+    """A template without a process, whose sandboxes are made so."""
+
+    async def make_box(*_: object, **__: object) -> Any:
+        return box()
+
+    settings = SimpleNamespace(spares=1, vessels=1, doored=1)
+    backend: Any = SimpleNamespace(settings=settings, solos=True, make_box=make_box, lot=Lot())
+    view: Any = None
+    template = ForkTemplate(SPEC, backend, view, view)
+    template._process = SimpleNamespace(is_alive=lambda: True)  # type: ignore[assignment]  # no process here
+    return template
+
+
 def test_a_box_that_cannot_be_parked_is_ended() -> None:
     """Nobody else knows of it."""
     killed: list[str] = []
@@ -83,15 +98,8 @@ def test_a_box_that_cannot_be_parked_is_ended() -> None:
         async def kill(self) -> None:
             killed.append("box")
 
-    async def make_box(*_: object, **__: object) -> Any:
-        return Box()
-
     async def scenario() -> None:
-        settings = SimpleNamespace(spares=1, vessels=1, doored=1)
-        backend: Any = SimpleNamespace(settings=settings, solos=True, make_box=make_box, lot=Lot())
-        view: Any = None
-        template = ForkTemplate(SPEC, backend, view, view)
-        template._process = SimpleNamespace(is_alive=lambda: True)  # type: ignore[assignment]  # no process here
+        template = parking(Box)
         for make in (template._make_spare, template._make_vessel):
             with pytest.raises(SandboxFailed):
                 await make()
@@ -119,15 +127,8 @@ def test_what_can_never_be_pinned_ahead_is_tried_once(error: Exception, goes_on:
         async def kill(self) -> None:
             killed.append("box")
 
-    async def make_box(*_: object, **__: object) -> Any:
-        return Box()
-
     async def scenario() -> bool:
-        settings = SimpleNamespace(spares=1, vessels=1, doored=1)
-        backend: Any = SimpleNamespace(settings=settings, solos=True, make_box=make_box, lot=Lot())
-        view: Any = None
-        template = ForkTemplate(SPEC, backend, view, view)
-        template._process = SimpleNamespace(is_alive=lambda: True)  # type: ignore[assignment]  # no process here
+        template = parking(Box)
         with pytest.raises(type(error)):
             await template._make_pinned("command")
         assert template.pinned["code"].size > 0, "what the other kind needs may be there"
