@@ -3,6 +3,8 @@
 Threads do what trainers do (rollouts, episodes, programs they talk to, jobs, ports, clients that vanish) against a node
 of their own. Before and after, with nothing running, the node's processes, descriptors, mounts and memory are counted.
 Memory may grow by `GROWTH_MIB`: what a node remembers of ended sandboxes and answered requests is bounded, not nothing.
+So may the control groups that it keeps to use again: as many as sandboxes were at any one moment, up to a bound of its
+own. Their descriptors are not counted with the others.
 """
 
 from __future__ import annotations
@@ -27,6 +29,7 @@ BURST = 80  # more than a node ever keeps ready of one template
 WARM_S = 10.0
 SETTLE_S = 20.0
 GROWTH_MIB = 48
+GROUPS = 96  # kept free at most (runtime/groups.py)
 SERVER = (
     "import socket; s = socket.create_server(('127.0.0.1', 7000)); c, _ = s.accept(); c.sendall(c.recv(9)); c.close()"
 )
@@ -122,6 +125,17 @@ def family(pid: int) -> list[int]:
     return found
 
 
+def descriptors(pid: int) -> list[str]:
+    """What a process has open."""
+    found = []
+    for number in os.listdir(f"/proc/{pid}/fd"):
+        try:
+            found.append(os.readlink(f"/proc/{pid}/fd/{number}"))
+        except FileNotFoundError:
+            pass  # closed since
+    return found
+
+
 def burst(client: Client) -> None:
     """Ask for so much at once that as many sandboxes are kept ready as ever may be: the load is to add none."""
     with ThreadPoolExecutor(BURST) as threads:
@@ -145,10 +159,11 @@ def counted(client: Client, pid: int) -> dict[str, int]:
             break
         time.sleep(0.1)
     parked(client)
-    status = Path(f"/proc/{pid}/status").read_text()
+    status, backend = Path(f"/proc/{pid}/status").read_text(), client.stats()["backend"]
     return {
         "processes": len(family(pid)),
-        "descriptors": len(os.listdir(f"/proc/{pid}/fd")),
+        "descriptors": sum("/cgroup/" not in what for what in descriptors(pid)),
+        "groups": backend.get("cgroups_free", 0) + backend.get("cgroups_used", 0),
         "mounts": len(Path(f"/proc/{pid}/mounts").read_text().splitlines()),
         "sandboxes": stats["running"] + stats["sessions"],
         "memory_mib": int(status.partition("VmRSS:")[2].split()[0]) >> 10,
@@ -157,7 +172,7 @@ def counted(client: Client, pid: int) -> dict[str, int]:
 
 def differences(before: dict[str, int], after: dict[str, int]) -> list[str]:
     """What has not come back."""
-    slack = {"processes": 4, "descriptors": 24, "memory_mib": GROWTH_MIB}
+    slack = {"processes": 4, "descriptors": 24, "groups": GROUPS, "memory_mib": GROWTH_MIB}
     return [
         f"{name}: {before[name]} before, {after[name]} after"
         for name in before
