@@ -18,6 +18,7 @@ _LOCKS_ONLY = {"logging", "concurrent.futures.thread", "asyncio.events", "weakre
 _held: List[Dict[str, Callable[[], Any]]] = []
 _owner: List[int] = []
 _foreign: List[str] = []
+dispensable = False  # whether a fork may skip all hooks: every one was seen, and is held or one that only frees locks
 _register = os.register_at_fork
 
 
@@ -29,12 +30,9 @@ def hold() -> None:
 
 def stop() -> None:
     """Register hooks as usual again."""
+    global dispensable
     os.register_at_fork = _register
-
-
-def dispensable() -> bool:
-    """Whether a fork may skip all hooks: every one was seen, and is held or one that only frees locks."""
-    return bool(_owner) and not set(_foreign) - _LOCKS_ONLY
+    dispensable = bool(_owner) and not set(_foreign) - _LOCKS_ONLY
 
 
 def release() -> None:

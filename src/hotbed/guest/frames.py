@@ -28,7 +28,7 @@ FDS_LIMIT = 253  # SCM_MAX_FD, include/net/scm.h
 _LENGTHS = struct.Struct("!II")
 _CHUNK = 1 << 16
 _encode = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
-_FDS_ROOM = socket.CMSG_SPACE(FDS_LIMIT * 4)
+FDS_ROOM = socket.CMSG_SPACE(FDS_LIMIT * 4)
 
 
 class FrameError(ValueError):
@@ -154,12 +154,34 @@ def parse_header(data: bytes) -> Header:
     return header
 
 
+def only(data: bytes) -> Optional[Header]:
+    """The header of the frame that this is, if it is just one and whole. Raises `FrameError`."""
+    if len(data) < _LENGTHS.size:
+        return None
+    head, body = _LENGTHS.unpack_from(data)
+    if len(data) != _LENGTHS.size + head + body:
+        return None
+    return parse_header(data[_LENGTHS.size : _LENGTHS.size + head])
+
+
+def body_of(data: bytes) -> bytes:
+    """The body of such a frame."""
+    return data[_LENGTHS.size + _LENGTHS.unpack_from(data)[0] :]
+
+
 class Connection:
     """Whole frames over a blocking stream socket, with the descriptors that came along."""
 
     def __init__(self, sock: socket.socket, *, header_limit: int = HEADER_LIMIT, body_limit: int = BODY_LIMIT) -> None:
         self.sock = sock
-        self._decoder = Decoder(header_limit=header_limit, body_limit=body_limit)
+        self._limits = header_limit, body_limit
+        self._decoding: Optional[Decoder] = None  # from the first frame on: some connections never get one
+
+    @property
+    def _decoder(self) -> Decoder:
+        if self._decoding is None:
+            self._decoding = Decoder(header_limit=self._limits[0], body_limit=self._limits[1])
+        return self._decoding
 
     def fileno(self) -> int:
         """The socket's descriptor, for poll."""
@@ -171,7 +193,7 @@ class Connection:
 
     def buffered(self) -> bool:
         """Whether bytes of a further frame were already received: poll would not tell."""
-        return self._decoder.pending()
+        return self._decoding is not None and self._decoding.pending()
 
     def receive(self) -> Tuple[Header, bytes, List[int]]:
         """Wait for one frame; its descriptors are the caller's. Raises `Closed`, `FrameError`, the socket's timeout."""
@@ -184,9 +206,13 @@ class Connection:
     def _fill(self) -> None:
         want = max(_CHUNK, min(self._decoder.missing(), 1 << 20))
         try:
-            data, ancillary, _, _ = self.sock.recvmsg(want, _FDS_ROOM, socket.MSG_CMSG_CLOEXEC)
+            data, ancillary, _, _ = self.sock.recvmsg(want, FDS_ROOM, socket.MSG_CMSG_CLOEXEC)
         except ConnectionResetError as error:
             raise Closed(str(error)) from None
+        self.take(data, ancillary)
+
+    def take(self, data: bytes, ancillary: Sequence[Tuple[int, int, bytes]]) -> None:
+        """What a recvmsg gave, to be received as frames. Raises `Closed` if that was nothing."""
         fds = unpack_fds(ancillary)
         if not data:
             raise Closed("the other end closed the socket")

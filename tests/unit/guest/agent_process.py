@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from hotbed.guest import frames
-from hotbed.guest.agent import agent
+from hotbed.guest.agent import life
 
 NOBODY = 54_321
 CLONE_NEWNS, CLONE_NEWUSER, CLONE_NEWPID = 0x20000, 0x10000000, 0x20000000
@@ -62,7 +62,9 @@ class AgentProcess:
         """Send an exec request; its id."""
         program = program.encode() if isinstance(program, str) else program
         files = fields.pop("files", [])
-        header = {"files": [[path, len(data), mode] for path, data, mode in files], "timeout_s": 10.0, **fields}
+        header = {"timeout_s": 10.0, "output_bytes": 16 << 20, "output_kill_bytes": 8 << 30, **fields}
+        if files:
+            header["files"] = [[path, len(data), mode] for path, data, mode in files]
         body = program + b"".join(data for _, data, _ in files) + stdin
         return self.send("exec", body, kind=kind, program=len(program), stdin=len(stdin), **header)
 
@@ -116,7 +118,7 @@ def become_agent(sock: socket.socket, config: dict[str, Any], as_pid_1: bool, pi
             stop_being_root()
         if as_pid_1 or pids:
             enter_pid_namespace(pids)
-        agent.main(socket.socket(fileno=number), time.monotonic_ns(), config)
+        life.main(socket.socket(fileno=number), time.monotonic_ns(), config)
     finally:
         os._exit(99)
 

@@ -21,6 +21,8 @@ def registered(monkeypatch: pytest.MonkeyPatch) -> Iterator[Hooks]:
     monkeypatch.setattr(forkhooks, "_register", lambda **hooks: reached.append(hooks))
     monkeypatch.setattr(forkhooks, "_held", [])
     monkeypatch.setattr(forkhooks, "_owner", [])
+    monkeypatch.setattr(forkhooks, "_foreign", [])
+    monkeypatch.setattr(forkhooks, "dispensable", False)
     monkeypatch.setattr(os, "register_at_fork", os.register_at_fork)
     yield reached
 
@@ -86,3 +88,16 @@ def test_stop_registers_as_usual_again(registered: Hooks) -> None:
     os.register_at_fork(after_in_child=hook_of("threading"))
 
     assert len(registered) == 1
+
+
+@pytest.mark.parametrize(("module", "dispensable"), [("threading", True), ("logging", True), ("somebody", False)])
+def test_forks_may_skip_hooks_that_were_all_seen_and_only_free_locks(
+    registered: Hooks, module: str, dispensable: bool
+) -> None:
+    """One of anybody else has to run, and so has one that nobody watched for."""
+    assert not forkhooks.dispensable
+    forkhooks.hold()
+    os.register_at_fork(after_in_child=hook_of(module))
+    forkhooks.stop()
+
+    assert forkhooks.dispensable == dispensable

@@ -1,8 +1,9 @@
-"""The agent: pid 1 of a sandbox, forked from the warm template, serving the node over one socket.
+"""The agent: what serves the node in pid 1 of a sandbox, over one socket (`life` tells when).
 
 One loop. A request starts something and is answered when that has ended; no guest is waited for. The node is, for a
 bounded time: it sends whole frames and reads what it gets. When its end closes, the sandbox ends, because pid 1 does.
 
+    quiet         the short way of a program that is alone here and ends well, without most of what follows
     loop          calls back what is ready: the socket, output pipes, stdin pipes, SIGCHLD, deadlines
     execs/job     one exec: files, runner or command, capture, deadline, verdict, one `result`
     runner/spare  `code`, in a fork of this interpreter
@@ -11,20 +12,18 @@ bounded time: it sends whole frames and reads what it gets. When its end closes,
     programs      `start`: candidate, judge, environment server
     file_ops      single files, at once (filing); trees, in a child (archive)
 
-The order of imports, the rehearsal (`warm`) and the absence of imports inside functions are for speed: each page that a
-fork is the first to write costs it a fault.
+The order of imports, the rehearsal (`life.warm`) and the absence of imports inside functions are for speed: each page
+that a fork is the first to write costs it a fault.
 """
 
 from __future__ import annotations
 
 import os
-import socket
 import sys
-from typing import Any, Callable, Dict, List, Mapping, NoReturn
+from typing import Any, Callable, Dict, List
 
-from .. import kernel
-from ..frames import Closed, FrameError, Header, pack
-from . import child, dialing, file_ops, hunting, programs, solo, warming
+from ..frames import Closed, Header
+from . import dialing, file_ops
 from .box import Box
 from .code_exec import CodeExec
 from .command_exec import CommandExec
@@ -32,17 +31,16 @@ from .execs import Exec
 from .interpreting import InterpreterExec, Waiter
 from .memory import MemoryWatch
 from .programs import Program
+from .quiet import Running
 from .request import Refused, parse, pin_of, refusal
-from .spare import Parking, Spare
+from .spare import Parking
 from .stdio import Stdio
 from .terminal import size_of
 
 Op = Callable[["Agent", Header, bytes, List[int]], None]
 
-_STDIO = Stdio()
-_HELLO = pack({"op": "hello"})
+STDIO = Stdio()
 _PYTHON = ".".join(map(str, sys.version_info[:3]))
-_PR_SET_CHILD_SUBREAPER = 36  # include/uapi/linux/prctl.h
 
 
 class Agent:
@@ -50,7 +48,7 @@ class Agent:
 
     def __init__(self, box: Box) -> None:
         self.box = box
-        self.parking = Parking(box, _STDIO)
+        self.parking = Parking(box, STDIO)
         self.waiter = Waiter(box)
         self.execs: Dict[str, Exec] = {}
         self.programs: Dict[str, Program] = {}
@@ -123,6 +121,12 @@ class Agent:
             work.abandon()
             raise
 
+    def take_over(self, running: Running) -> None:
+        """Go on with a program that was started on the short way."""
+        request = parse(running.header, running.program)
+        work = self.execs[request.id] = CodeExec(self.box, request, self.parking, self.exec_over)
+        work.take_over(running)
+
     def pin(self, header: Header, _body: bytes, fds: List[int]) -> None:
         """Have what runs code, or starts a command, pinned before there is any, over the channel that came along."""
         if len(fds) != 1 or not self.parking.pin(fds[0], str(header.get("kind"))):
@@ -133,7 +137,7 @@ class Agent:
         """Start a program on the channel that came along."""
         if len(fds) != 1 + (pin_of(header) is not None):
             raise Refused("bad_request", "start needs one descriptor, the channel, and one more if it is to be pinned")
-        program = Program(self.box, header, _STDIO, self.program_over)
+        program = Program(self.box, header, STDIO, self.program_over)
         self.programs[program.id] = program
         try:
             program.start(*fds)
@@ -225,76 +229,6 @@ _OPS: Dict[str, Op] = {
 }
 
 
-def warm(rounds: int = 30) -> None:
-    """For the template: run the way of an exec until it is hot. Before its heap is frozen and its first fork."""
-    child.note_signals()
-    rehearse(rounds)
-    _STDIO.install(None)
-    warming.rehearse_runner(_STDIO, rounds)
-
-
-def rehearse(rounds: int) -> None:
-    """Serve requests without forking."""
-
-    def make(sock: socket.socket, spare: Spare) -> Agent:
-        agent = Agent(Box(sock, 0, {}))
-        agent.parking.park(spare)
-        return agent
-
-    warming.rehearse_agent(make, rounds)
-
-
-def conceal() -> None:
-    """For the template, as the last thing before it serves: hide this package from what will run in its forks."""
-    programs.conceal()
-
-
-def main(sock: socket.socket, ready_ns: int, config: Mapping[str, Any]) -> NoReturn:
-    """Serve the node until it closes the socket, then end the sandbox."""
-    if "solo" in config:
-        solo.run(sock, config, _STDIO)
-    code = 0
-    try:
-        if not config.get("spare"):
-            wait_for_work(sock, ready_ns)
-        programs.conceal()
-        if os.getpid() != 1:
-            kernel.prctl(_PR_SET_CHILD_SUBREAPER, 1)
-        agent = Agent(Box(sock, ready_ns, config))
-        if config.get("spare") and config.get("interpreter"):
-            agent.waiter.fill(config["interpreter"][0])
-        elif config.get("spare") and config.get("python", True):
-            agent.parking.fill(lambda: warming.rehearse_runner(_STDIO, 1))
-            rehearse(1)
-        serve(agent)
-    finally:
-        hunting.end_everything()
-        os._exit(code)
-
-
-def wait_for_work(sock: socket.socket, ready_ns: int) -> None:
-    """Return when the node wants more than a hello. Until then, hold nothing that the template does not hold too."""
-    while sock.recv(len(_HELLO), socket.MSG_PEEK) == _HELLO:
-        sock.recv(len(_HELLO))
-        sock.sendall(pack(whoami(ready_ns)))
-
-
 def whoami(ready_ns: int) -> Header:
     """The answer to a hello."""
     return {"op": "hello", "ready_ns": ready_ns, "pid": os.getpid(), "python": _PYTHON}
-
-
-def serve(agent: Agent) -> None:
-    """Turn the loop until the node is gone or speaks no frames."""
-    box = agent.box
-    try:
-        while not box.config.get("spare") and box.rest():
-            agent.serve()  # its request is on its way, or here already: fork for it before anything else
-        box.open()
-        box.loop.watch(box.connection.fileno(), agent.serve)
-        while True:
-            box.loop.turn()
-    except FrameError as error:
-        agent.refuse({}, "bad_request", str(error))
-    except (Closed, BlockingIOError, ConnectionError):
-        return

@@ -7,6 +7,7 @@ import select
 import signal
 import socket
 import struct
+import time
 from typing import Any, Callable, Dict, List, Mapping, Optional, Protocol, Sequence, Set
 
 from ..frames import Connection
@@ -18,6 +19,8 @@ from .loop import Loop
 
 NULL = 0  # the template leaves an agent's first three descriptors on /dev/null
 _COUNTED = ("memory_events_fd", "pids_events_fd")
+_READABLE = int(select.POLLIN)
+_LEAVING_S = 0.1
 _SEND_TIMEOUT = struct.pack("ll", 60, 0)  # struct timeval
 
 
@@ -92,19 +95,24 @@ class Box:
         return self._alarm
 
     def rest(self) -> bool:
-        """Wait until nobody is left in here, with nothing open; False if that is not enough to wait for any more."""
-        poll = select.poll()
-        poll.register(self.connection.fileno(), select.POLLIN)
-        while not self.opened:
-            if self._alarm is None:
-                return True
+        """Wait until the node wants something or nobody is left in here; whether nobody is, with nothing open.
+
+        A program that has just ended is given a moment to be gone.
+        """
+        if self._alarm is None or self.opened:
+            return not self.opened
+        node, poll, until = self.connection.sock.fileno(), select.poll(), 0.0
+        poll.register(node, _READABLE)
+        poll.register(self._alarm.fd, _READABLE)
+        while not until or time.monotonic() < until:
+            ready = [fd for fd, _ in poll.poll(_LEAVING_S * 1000 if until else None)]
+            if self._alarm.fd in ready:
+                self._alarm.hush()
             if reap_all():
-                self._alarm.hush()  # of those that were reaped: nobody is left who could ring again
                 return True
-            poll.register(self._alarm.fd, select.POLLIN)
-            if any(fd != self._alarm.fd for fd, _ in poll.poll()):
-                return False
-            self._alarm.hush()
+            if node in ready:
+                poll.unregister(node)
+                until = time.monotonic() + _LEAVING_S
         return False
 
     def be_ready(self) -> None:
@@ -113,7 +121,7 @@ class Box:
         for name in _COUNTED:
             fd = self.config.get(name)
             if fd is not None:
-                self._before[name] = os.pread(fd, 4096, 0)
+                self._before[name] = os.pread(fd, 4096, 0) if self.started else b""  # nothing has counted before
 
     def _counter(self, source: str, name: bytes) -> Optional[Counter]:
         fd = self.config.get(source)

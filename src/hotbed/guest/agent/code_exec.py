@@ -11,11 +11,10 @@ from .box import Box
 from .capture import Capture
 from .execs import Exec, close
 from .forking import fork
-from .memory import is_watched
 from .orderlog import OrderLog, Run
 from .pinning import CHECK_BYTES
 from .pump import Pump
-from .quiet import read_to_the_end
+from .quiet import Running
 from .request import ExecRequest, Refused
 from .runner import Work
 from .spare import Parking
@@ -30,15 +29,10 @@ class CodeExec(Exec):
         self._parking = parking
         self._order = -1
         self._log: Optional[OrderLog] = None
-        # The only thing that runs here, nothing else was asked yet, and somebody else watches its memory (see `quiet`).
-        busy = (box.started and box.opened) or box.connection.buffered()
-        self._alone = not busy and not request.stream and not is_watched(box)
 
     def launch(self, cwd: str) -> None:
         """Fork first and look after it second: the child inherits less that is new, and both can run at once."""
         request = self.request
-        if self._alone:
-            self.box.be_ready()
         work = Work(request.program, request.args, request.env, cwd, pin=request.pin, ahead=request.ahead)
         ready = None if request.stdin or request.stdin_open else self._parking.take(work, self.channel)
         if ready is not None:
@@ -66,37 +60,25 @@ class CodeExec(Exec):
         self.hang_up()
         self._look_after(pid, ends, mark, pump)
 
-    def _look_after(self, pid: int, ends: Sequence[int], mark: Optional[int], pump: Optional[Pump] = None) -> None:
-        if not self._alone or pump is not None:
-            self.begin(ends, mark, pump)
-            self._follow(pid)
-            return
+    def take_over(self, running: Running) -> None:
+        """Go on with a program that was started on the short way."""
+        self.begun_ns, self._log = running.begun_ns, running.log
         capture = Capture(self.request.output_bytes)
-        if not self._passes_quietly(capture, ends):
-            self.begin([stream.fd for stream in capture.streams], mark, None, capture)
-            self.job.count_from_birth()
-            self._follow(pid)
-            if all(stream.fd < 0 for stream in capture.streams):
-                self._silent()
+        for number, data in running.printed:
+            capture.add(capture.streams[number - 1], memoryview(data))
+        self.begin(running.ends, running.mark, None, capture)
+        self.job.count_from_birth()
+        self._follow(running.pid)
+        if running.ends == [-1, -1]:
+            self._silent()
+
+    def _look_after(self, pid: int, ends: Sequence[int], mark: Optional[int], pump: Optional[Pump] = None) -> None:
+        self.begin(ends, mark, pump)
+        self._follow(pid)
 
     def _follow(self, pid: int) -> None:
         self.job.on_silence = self._silent
         self.job.follow(pid)
-
-    def _passes_quietly(self, capture: Capture, ends: Sequence[int]) -> bool:
-        """Whether it ran to its end, and well; it has been told of then."""
-        request, others = self.request, (self.box.connection.fileno(), self.box.listen().fd)
-        assert self._log is not None
-        seconds, most_bytes = request.timeout_s, request.output_kill_bytes
-        if not read_to_the_end(capture, ends, others, seconds=seconds, most_bytes=most_bytes):
-            return False
-        ending = self._log.ending()
-        if ending is None or ending[0] != 0:
-            return False
-        _, self.cpu_us, self.maxrss_kib = ending
-        self.box.started += 1
-        self.tell(capture.kept(self.runs(capture)), "ok", 0, None)
-        return True
 
     def leader_ended(self, status: int, usage: resource.struct_rusage) -> None:
         """The process has ended."""

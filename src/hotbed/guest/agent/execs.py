@@ -19,7 +19,7 @@ from .orderlog import Run
 from .pump import Pump, pipe_with
 from .request import ExecRequest, Refused, refusal
 from .terminal import END_OF_INPUT, Terminal
-from .verdict import decide
+from .verdict import Verdict, decide
 
 Fds = Tuple[int, ...]
 
@@ -38,14 +38,14 @@ class Exec:
         self.request = request
         self.cpu_us = self.maxrss_kib = 0
         self._on_result = on_result
-        self._begun_ns = 0
+        self.begun_ns = 0
 
     def start(self) -> None:
         """Write the files and start. Raises `Refused` when it cannot even begin."""
         cwd = enter(self.request.cwd or self.box.config.get("cwd"))
         for path, content, mode in self.request.files:
             write_file(path, content, mode)
-        self._begun_ns = time.monotonic_ns()
+        self.begun_ns = time.monotonic_ns()
         self.launch(cwd)
 
     def launch(self, cwd: str) -> None:
@@ -99,7 +99,7 @@ class Exec:
             pump.on_fed = self._fed
         if request.stream and request.window:
             self.job.credit = Credit(request.window)
-        self.job.begin(ends, mark, max(0.0, request.timeout_s - (time.monotonic_ns() - self._begun_ns) / 1e9))
+        self.job.begin(ends, mark, max(0.0, request.timeout_s - (time.monotonic_ns() - self.begun_ns) / 1e9))
 
     def not_started(self, error: OSError) -> None:
         """There may be no further process, or there is no memory for one. Raises `Refused` if the host has no more."""
@@ -136,35 +136,16 @@ class Exec:
         """Tell how it went."""
         self.job.finish()
         kept = self.job.capture.kept(self.runs(self.job.capture))
-        self.tell(kept, *decide(self.job.evidence(exit_code, number, self.maxrss_kib)))
-
-    def tell(self, kept: Kept, *verdict: Any) -> None:
-        """The result, and the sandbox's end if it was to be its last."""
+        header = self._header(kept, decide(self.job.evidence(exit_code, number, self.maxrss_kib)))
         self._on_result(self)
-        self.box.send(self._header(kept, *verdict), kept.stdout + kept.stderr if kept.stderr else kept.stdout)
+        self.box.send(header, kept.stdout + kept.stderr if kept.stderr else kept.stdout)
         if self.request.last and os.getpid() == 1:
             _exit(0)  # and with it all that is left here: sooner than the node could ask for it
 
-    def _header(self, kept: Kept, status: str, exit_code: Optional[int], number: Optional[int]) -> Dict[str, Any]:
-        return {
-            "op": "result",
-            "id": self.request.id,
-            "status": status,
-            "exit_code": exit_code,
-            "signal": number,
-            "stdout": len(kept.stdout),
-            "stderr": len(kept.stderr),
-            "order": kept.order,
-            "truncated": kept.truncated,
-            "stdout_total": kept.stdout_total,
-            "stderr_total": kept.stderr_total,
-            "ready_ns": self.box.ready_ns,
-            "start_ns": self._begun_ns,
-            "end_ns": time.monotonic_ns(),
-            "cpu_us": self.cpu_us,
-            "maxrss_kib": self.maxrss_kib,
-            **self.extra(),
-        }
+    def _header(self, kept: Kept, verdict: Verdict) -> Dict[str, Any]:
+        sizes, totals = (len(kept.stdout), len(kept.stderr)), (kept.stdout_total, kept.stderr_total)
+        times, used = (self.box.ready_ns, self.begun_ns), (self.cpu_us, self.maxrss_kib)
+        return {**result(self.request.id, verdict, sizes, totals, kept.order, times, used), **self.extra()}
 
     def _fed(self, count: int) -> None:
         self.box.send({"op": "fed", "id": self.request.id, "bytes": count})
@@ -173,6 +154,37 @@ class Exec:
         if self.job.credit is not None:
             self.job.credit.spend(len(data))
         self.box.send({"op": "output", "id": self.request.id, "fd": number}, data)
+
+
+def result(
+    name: str,
+    verdict: Verdict,
+    sizes: Tuple[int, int],
+    totals: Tuple[int, int],
+    order: Sequence[Sequence[int]],
+    times: Tuple[int, int],
+    used: Tuple[int, int],
+) -> Dict[str, Any]:
+    """The header of a result: bytes kept and written of each stream, when it was ready and begun, what it used."""
+    status, exit_code, number = verdict
+    return {
+        "op": "result",
+        "id": name,
+        "status": status,
+        "exit_code": exit_code,
+        "signal": number,
+        "stdout": sizes[0],
+        "stderr": sizes[1],
+        "order": order,
+        "truncated": sizes != totals,
+        "stdout_total": totals[0],
+        "stderr_total": totals[1],
+        "ready_ns": times[0],
+        "start_ns": times[1],
+        "end_ns": time.monotonic_ns(),
+        "cpu_us": used[0],
+        "maxrss_kib": used[1],
+    }
 
 
 def close(fds: Fds) -> None:

@@ -18,7 +18,7 @@ _libc_fork = ctypes.PyDLL(None).fork  # PyDLL: parent and child come back holdin
 
 def fork() -> int:
     """Fork this single-threaded process; 0 in the child. Raises OSError."""
-    if not forkhooks.dispensable():
+    if not forkhooks.dispensable:
         return os.fork()
     pid: int = _libc_fork()
     return pid if pid >= 0 else os.fork()  # which fails likewise, and says why

@@ -34,8 +34,7 @@ class Claim(NamedTuple):
 class Marks:
     """Hands out marks: each is this process's soft limit until the next, so that what it then starts inherits it."""
 
-    def __init__(self) -> None:
-        self._given = 0
+    _given = 0
 
     def next(self) -> Optional[int]:
         """Mark what is started from now on, or None where the limit is too low to tell numbers apart."""

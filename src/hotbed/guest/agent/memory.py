@@ -8,7 +8,7 @@ proportional count decides.
 from __future__ import annotations
 
 import signal
-from typing import List
+from typing import Any, List, Mapping
 
 from . import hunting, processes
 from .box import Box
@@ -16,11 +16,11 @@ from .box import Box
 _INTERVAL_S = 0.05
 
 
-def is_watched(box: Box) -> bool:
-    """Whether that is for the agent to do: no cgroup counts."""
-    counted = box.config.get("memory_events_fd") is not None
-    limit = (box.config.get("limits") or {}).get("memory_mib")
-    return bool(limit) and bool(box.config.get("poll_memory", not counted))
+def is_watched(config: Mapping[str, Any]) -> bool:
+    """Whether that is for the agent of such a sandbox to do: no cgroup counts."""
+    counted = config.get("memory_events_fd") is not None
+    limit = (config.get("limits") or {}).get("memory_mib")
+    return bool(limit) and bool(config.get("poll_memory", not counted))
 
 
 class MemoryWatch:
@@ -30,7 +30,7 @@ class MemoryWatch:
         self._box = box
         limits = box.config.get("limits") or {}
         self._limit_kib = (limits.get("memory_mib") or 0) * 1024
-        self._on = is_watched(box)
+        self._on = is_watched(box.config)
         self._pending = False
 
     def wake(self) -> None:

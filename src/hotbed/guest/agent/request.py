@@ -82,10 +82,10 @@ def parse(header: Dict[str, Any], body: bytes) -> ExecRequest:
         kind=_kind(get("kind")),
         program=program,
         argv=_argv(get("argv") or []) if get("kind") == "commands" else [],
-        args=[_text(item, "args") for item in get("args") or []],
+        args=texts(get("args") or [], "args"),
         files=[(_text(f[0], "path"), data, _whole(f[2], "mode")) for f, data in zip(files, contents)],
         stdin=stdin,
-        env={_variable(name): _text(value, "env") for name, value in (get("env") or {}).items()},
+        env=variables(get("env") or {}),
         cwd=None if get("cwd") is None else _text(get("cwd"), "cwd"),
         timeout_s=float(get("timeout_s", 60.0)),
         output_bytes=_whole(get("output_bytes", 16 << 20), "output_bytes"),
@@ -99,6 +99,16 @@ def parse(header: Dict[str, Any], body: bytes) -> ExecRequest:
         window=_whole(get("window", 0), "window"),
         terminal=_terminal(header),
     )
+
+
+def texts(items: Sequence[Any], name: str) -> List[str]:
+    """A list of strings for a program. Raises `Refused`."""
+    return [_text(item, name) for item in items]
+
+
+def variables(env: Mapping[Any, Any]) -> Dict[str, str]:
+    """Environment variables. Raises `Refused`."""
+    return {_variable(name): _text(value, "env") for name, value in env.items()}
 
 
 def pin_of(header: Mapping[str, Any]) -> Optional[str]:

@@ -32,7 +32,6 @@ from .reseed import reseed
 from .stdio import Stdio
 
 FILENAME = "<code>"
-_SPAWNS = (b"multiprocessing", b"ProcessPool")
 _STDIO_ONLY = 4  # three, and the one that lists them
 _WRITERS = (io.BufferedWriter, io.BufferedRandom, io.TextIOWrapper)
 _LOST_OUTPUT = 120  # what Python exits with when its last flush fails
@@ -115,7 +114,7 @@ def prepare(work: Work, stdio: Stdio, log: OrderLog) -> None:
 
 def execute(source: bytes) -> int:
     """Run the source as `__main__`; its exit code, or minus the signal that it should die of."""
-    space = fresh_main(FILENAME if not any(word in source for word in _SPAWNS) else on_disk(source))
+    space = fresh_main(on_disk(source) if b"multiprocessing" in source or b"ProcessPool" in source else FILENAME)
     linecache.cache[FILENAME] = (len(source), None, source.decode("utf-8", "replace").splitlines(True), FILENAME)
     try:
         exec(compile(source, FILENAME, "exec", dont_inherit=True), space)
@@ -213,10 +212,16 @@ def release_main() -> None:
     for name in [name for name in space if name[:1] == "_"] + [name for name in space if name[:1] != "_"]:
         if name not in kept:
             space[name] = None
-    if len(os.listdir("/proc/self/fd")) > _STDIO_ONLY:
+    if has_files():
         for thing in gc.get_objects():  # those older than the fork are frozen, and not listed
             if isinstance(thing, _WRITERS):
                 flush_quietly(thing)
+
+
+def has_files() -> bool:
+    """Whether anything is open beside the three streams. The size of the folder tells, since Linux 6.2."""
+    count = os.stat("/proc/self/fd").st_size
+    return count > 3 if count else len(os.listdir("/proc/self/fd")) > _STDIO_ONLY
 
 
 def flush_quietly(stream: Any) -> None:

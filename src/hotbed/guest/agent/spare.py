@@ -63,6 +63,11 @@ class Parking:
         """Whether one waits."""
         return self._spare is not None
 
+    @property
+    def holds_starter(self) -> bool:
+        """Whether the starter of a command waits."""
+        return self._starter is not None
+
     def fill(self, rehearse: Callable[[], None]) -> None:
         """Fork a runner that rehearses and waits, if one is wanted. A refused fork is no harm: the exec forks then."""
         if not self._box.config.get("runner", True):

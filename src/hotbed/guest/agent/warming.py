@@ -19,7 +19,8 @@ from contextlib import contextmanager
 from typing import Any, Callable, Iterator
 
 from ..frames import Connection, pack
-from . import child, execs, pinning, runner, spare
+from . import child, execs, pinning, quiet, runner, spare
+from .box import Box
 from .capture import pipes
 from .orderlog import OrderLog
 from .spare import Spare
@@ -28,7 +29,8 @@ from .stdio import Stdio
 _PROGRAM = b"import sys\nx = [i for i in range(100)]\nprint(x)\nprint('warm', file=sys.stderr)\n"
 _FAILING = b"def f():\n    assert [1] == [2], 'warm'\nf()\n"
 _SYS = ("argv", "path", "stdin", "stdout", "stderr", "__stdin__", "__stdout__", "__stderr__")
-_REQUEST = {"op": "exec", "id": "warm", "kind": "code", "cwd": "/", "files": [], "stdin": 0, "env": {}}
+_REQUEST = {"op": "exec", "id": "warm", "kind": "code", "cwd": "/", "stdin": 0, "env": {"A": "b"}, "timeout_s": 60.0}
+_REQUEST.update(program=len(_PROGRAM), output_bytes=1 << 20, output_kill_bytes=1 << 30)
 _LEFT_OUT = (
     (child, "_setsid"),
     (child, "_closerange"),
@@ -42,32 +44,60 @@ class _Over(BaseException):
     """Where the runner would have left."""
 
 
-def rehearse_agent(make: Callable[[socket.socket, Spare], Any], rounds: int) -> None:
+def rehearse_agent(make: Callable[[socket.socket, Spare], Any], stdio: Stdio, rounds: int) -> None:
     """Serve requests over a socketpair with agents from `make`, which have a `box` and serve at once.
 
     Those of programs that pass quietly, and where there is time for more than one, those that need the loop.
     """
-    leaving, execs._exit = execs._exit, lambda _code: None  # type: ignore[assignment, return-value]  # it never returns
+    leaving = execs._exit, quiet._exit
+    execs._exit = quiet._exit = lambda _code: None  # type: ignore[assignment, return-value]  # it never returns
     try:
         for _ in range(rounds):
-            _serve_one(make, stream=False)
+            _serve_quietly(make, stdio)
             if rounds > 1:
-                _serve_one(make, stream=True)
+                _serve_one(make)
     finally:
-        execs._exit = leaving
+        execs._exit, quiet._exit = leaving
 
 
-def _serve_one(make: Callable[[socket.socket, Spare], Any], *, stream: bool) -> None:
+def _serve_quietly(make: Callable[[socket.socket, Spare], Any], stdio: Stdio) -> None:
+    with _asked(stream=False) as theirs:
+        agent = make(theirs, already_run())
+        quiet.serve(agent.box, stdio, agent.parking)
+        agent.box.listen().close()
+
+
+def _serve_one(make: Callable[[socket.socket, Spare], Any]) -> None:
+    with _asked(stream=True) as theirs:
+        agent = make(theirs, already_run())
+        agent.serve()
+        while agent.execs:
+            agent.box.loop.turn()
+        agent.box.close()
+
+
+def rehearse_forks(stdio: Stdio, rounds: int) -> None:
+    """The whole of the short way, with a runner that is forked. For the template, which has no other child yet."""
+    leaving, quiet._exit = quiet._exit, lambda _code: None  # type: ignore[assignment, return-value]  # as above
+    try:
+        for _ in range(rounds):
+            with _asked(stream=False) as theirs:
+                box = Box(theirs, 0, {})
+                quiet.serve(box, stdio)
+                box.rest()  # until it has been reaped
+                box.listen().close()
+    finally:
+        quiet._exit = leaving
+
+
+@contextmanager
+def _asked(*, stream: bool) -> Iterator[socket.socket]:
+    """A socket on which a request has come; it must be answered."""
     ours, theirs = socket.socketpair()
-    ours.sendall(pack({**_REQUEST, "program": len(_PROGRAM), "last": not stream, "stream": stream}, _PROGRAM))
-    agent = make(theirs, already_run())
-    agent.serve()
-    while agent.execs:
-        agent.box.loop.turn()
-    Connection(ours).receive()
-    agent.box.open()
-    agent.box.close()
-    ours.close()
+    with ours, theirs:
+        ours.sendall(pack({**_REQUEST, "last": not stream, "stream": stream}, _PROGRAM))
+        yield theirs
+        Connection(ours).receive()
 
 
 def already_run() -> Spare:

@@ -267,7 +267,7 @@ class Zygote:
 def load(config: Dict[str, Any]) -> Tuple[Any, List[str]]:
     """Import the agent and its programs, then what the template preloads."""
     forkhooks.hold()
-    agent = importlib.import_module(places.module_of("agent.agent"))
+    agent = importlib.import_module(places.module_of("agent.life"))
     for program in config["programs"]:
         importlib.import_module(places.module_of(program))
     dressing.dress(config)

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-import platform
 import socket
-import struct
 import time
 from pathlib import Path
 from typing import Any
@@ -24,17 +22,6 @@ def test_hello_tells_who_is_there(agent: AgentProcess) -> None:
 
     assert (answer["op"], answer["pid"]) == ("hello", agent.pid)
     assert answer["ready_ns"] <= time.monotonic_ns()
-
-
-def test_a_bare_hello_costs_an_idle_sandbox_next_to_nothing(agent: AgentProcess) -> None:
-    """It is answered before the agent has made anything of its own; what follows is served as ever."""
-    for _ in range(2):
-        agent.connection.send({"op": "hello"})
-        assert agent.receive()[0]["python"] == platform.python_version()
-    descriptors = len(os.listdir(f"/proc/{agent.pid}/fd"))
-
-    assert descriptors == 4
-    assert agent.run("code", "print('served')").stdout == b"served\n"
 
 
 @pytest.mark.parametrize("op", ["nonsense", None, 7, ["exec"], {"op": "exec"}])
@@ -68,16 +55,6 @@ def test_a_malformed_exec_is_refused_and_the_agent_lives(agent: AgentProcess, fi
 
     assert (answer["op"], answer["code"]) == ("error", "bad_request")
     assert agent.run("command", "true").status == "ok"
-
-
-def test_bytes_that_are_no_frame_are_answered_and_end_the_agent(agent: AgentProcess) -> None:
-    """There is no next frame to be found in a stream out of step."""
-    agent.connection.sock.sendall(struct.pack("!II", 4, 0) + b"nope")
-    header, _, _ = agent.receive()
-
-    assert (header["op"], header["code"]) == ("error", "bad_request")
-    with pytest.raises(frames.Closed):
-        agent.receive()
 
 
 def test_requests_sent_together_are_all_served(agent: AgentProcess) -> None:

@@ -13,7 +13,7 @@ from hotbed.guest.agent import forking
 @pytest.mark.parametrize("dispensable", [False, True])
 def test_the_child_is_a_whole_interpreter(dispensable: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """Threads, subprocesses and imports work there."""
-    monkeypatch.setattr(forkhooks, "dispensable", lambda: dispensable)
+    monkeypatch.setattr(forkhooks, "dispensable", dispensable)
     end, out = os.pipe()
     pid = forking.fork()
     if pid == 0:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 
 import pytest
@@ -172,3 +173,22 @@ def test_processes_started_afresh_find_the_program(agent: AgentProcess) -> None:
 
     left = agent.run("code", "import glob; print(glob.glob('/tmp/main-*'))")
     assert b"main-" not in left.stdout
+
+
+@pytest.mark.parametrize("told", [True, False])
+def test_open_files_are_noticed(told: bool) -> None:
+    """By the folder's size where the kernel tells it, else by its list. In a fork, for the test runner has many."""
+    pid = os.fork()
+    if pid == 0:
+        code = 1
+        try:
+            os.closerange(3, 4096)
+            if not told:
+                os.stat = lambda path: os.stat_result([0] * 10)  # type: ignore[assignment, misc]  # of this fork
+            none = runner.has_files()
+            os.dup(0)
+            code = 0 if (none, runner.has_files()) == (False, True) else 2
+        finally:
+            os._exit(code)
+
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0

@@ -7,7 +7,8 @@ import os
 import signal
 import sys
 
-from hotbed.guest.agent import agent, runner
+from hotbed.guest.agent import life, runner
+from hotbed.guest.agent.agent import STDIO
 from tests.unit.guest.conftest import MakeAgent
 
 
@@ -37,9 +38,9 @@ def test_warming_leaves_the_template_as_it_was() -> None:
         code = 1
         try:
             os.chdir("/")
-            agent._STDIO.install(None)
+            STDIO.install(None)
             before = state()
-            agent.warm(4)
+            life.warm(4)
             code = 0 if state() == before else 2
         finally:
             os._exit(code)
