@@ -16,6 +16,7 @@ from hotbed.guest.frames import FrameError, Header
 
 ALLOWANCE = WINDOW + (8 << 20)  # what is in the pipes when an exec ends comes without credit
 _OWED_MOST = WINDOW // 4
+_END = 1  # bytes that the end of a terminal's input comes to
 
 Post = Callable[[Header, bytes], object]
 Piece = tuple[Header, bytes]
@@ -106,7 +107,8 @@ class RunningExec:
             self._say("input", part)
 
     def end_input(self) -> None:
-        """An empty input is its end."""
+        """An empty input is its end. On a terminal it becomes a character, which the agent tells as taken like any other."""
+        self._under_way += _END
         self._say("input")
 
     def signal(self, number: int) -> None:
