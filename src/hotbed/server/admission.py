@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, fields, replace
 from typing import Any
 
-from hotbed.errors import NotFound, QuotaExceeded, SandboxGone, TierLimit, UnknownRollout
+from hotbed.errors import NotFound, PoolClosed, QuotaExceeded, SandboxGone, TierLimit, UnknownRollout
 from hotbed.node import replays
 from hotbed.node.node import Node
 from hotbed.node.tenants import Caller, Tenant
@@ -56,10 +56,12 @@ async def check_named(node: Node, route: Route, call: Call) -> None:
     """Raise `NotFound` when the path names something of somebody else's."""
     named = call.request.path_params
     _, _, top, *_ = (*route.path.split("/"), "")
-    if top == "sandboxes" and "id" in named:
-        node.sessions.get(named["id"], call.sight)
-    elif top == "pools" and "id" in named:
-        node.pools.get(named["id"], call.sight)
+    if top in ("sandboxes", "pools") and "id" in named:
+        try:
+            (node.sessions if top == "sandboxes" else node.pools).get(named["id"], call.sight)
+        except (SandboxGone, PoolClosed):  # the tenant's own
+            if route not in (routes.DELETE_SANDBOX, routes.DELETE_POOL):  # where ending it again is no error
+                raise
     elif top == "snapshots" and "id" in named and not call.sees(node.snapshots.get(named["id"]).lease):
         raise NotFound(f"no snapshot {named['id'][:64]!r}", hint="it was freed, or its template has ended")
     elif top == "rollouts" and "id" in named and call.sight is not None:

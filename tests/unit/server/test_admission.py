@@ -47,6 +47,21 @@ def test_a_foreign_id_is_answered_like_one_that_never_was(tmp_path: Path) -> Non
     asyncio.run(scenario())
 
 
+def test_ending_ones_own_again_is_no_error(tmp_path: Path) -> None:
+    """With a key as without: a client that lost the answer asks again. For anybody else it never was."""
+
+    async def scenario() -> None:
+        async with doorway(tmp_path) as way:
+            made = (await way.ask("acme", "POST", "/v1/sandboxes", {"template": "python"})).json["id"]
+            for _ in range(2):
+                ended = await way.ask("acme", "DELETE", f"/v1/sandboxes/{made}")
+                assert (ended.status, ended.json) == (200, {"id": made, "deleted": True})
+            assert (await way.ask("acme", "GET", f"/v1/sandboxes/{made}")).status == 410
+            assert (await way.ask("bob", "DELETE", f"/v1/sandboxes/{made}")).status == 404
+
+    asyncio.run(scenario())
+
+
 def test_lists_hold_the_callers_own(tmp_path: Path) -> None:
     """And the node's own user, who comes without a door, sees everything."""
 
