@@ -7,10 +7,10 @@ Three outcomes are kept apart (`GradeResult.status`): a score, the candidate's f
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal
 
-from hotbed.errors import GradingFailed, InvalidRequest, InvalidSpec
+from hotbed.errors import GradingFailed, InvalidRequest, InvalidSeed, InvalidSpec
 from hotbed.grading.seeds import SeedMode, group_seeds, seed_from_key
 from hotbed.grading.verdicts import GradeResult
 from hotbed.grading.wire_form import Spec, to_wire
@@ -140,7 +140,7 @@ def grade_request(
     if isinstance(codes, (str, Mapping)):
         raise InvalidRequest("codes is one candidate, not a list of them", hint="use grade, or wrap it in a list")
     texts = tuple(_sendable(code, index) for index, code in enumerate(codes))
-    given = tuple(None if seed is None else seed_text(seed) for seed in seeds or ())
+    given = () if seeds is None else _one_each(seeds, len(texts))
     return GradeRequest(
         spec=to_wire(spec),
         codes=texts,
@@ -152,6 +152,15 @@ def grade_request(
         label=label,
         min_isolation=min_isolation,
     )
+
+
+def _one_each(seeds: Sequence[Seed | None], count: int) -> tuple[str | None, ...]:
+    if isinstance(seeds, (str, bytes)) or not isinstance(seeds, Iterable):
+        raise InvalidSeed("seeds is not a list of seeds", hint="one for each candidate; seed= is one for all")
+    given = tuple(None if seed is None else seed_text(seed) for seed in seeds)
+    if len(given) != count:
+        raise InvalidRequest(f"{len(given)} seeds for {count} candidates", hint="give one per candidate, or none")
+    return given
 
 
 def settled(results: list[GradeResult], on_infra_error: OnInfraError) -> list[GradeResult]:

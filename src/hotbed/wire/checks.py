@@ -90,7 +90,9 @@ def seed_text(seed: str | int | bytes) -> str:
     if isinstance(seed, str):
         require_seed(seed)
         return seed.lower()
-    raise InvalidSeed(f"seed {seed!r} is not usable", hint=_SEED_HINT)
+    # An int may have more digits than Python writes out.
+    shown = f"of {seed.bit_length()} bits" if type(seed) is int and seed.bit_length() > 512 else f"{seed!r:.200}"
+    raise InvalidSeed(f"seed {shown} is not usable", hint=_SEED_HINT)
 
 
 def fresh_seed() -> str:

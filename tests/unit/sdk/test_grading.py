@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from hotbed.errors import GradingFailed, InvalidRequest, InvalidSpec
+from hotbed.errors import GradingFailed, InvalidRequest, InvalidSeed, InvalidSpec
 from hotbed.grading import DET_SEED, GradeResult, UnitTestReward
 from hotbed.grading.verdicts import infra_failure, spec_failure
 from hotbed.sdk import grading
@@ -54,6 +54,15 @@ def test_invalid_results_are_as_the_caller_wants_them() -> None:
         settled(results, "raise")
     with pytest.raises(InvalidSpec, match="no module"):
         settled([spec_failure("no module")], "raise")
+
+
+@pytest.mark.parametrize(
+    ("seeds", "error"), [(7, InvalidSeed), ("ab" * 32, InvalidSeed), ([], InvalidRequest), ([1], InvalidRequest)]
+)
+def test_there_is_a_seed_for_each_candidate(seeds: Any, error: type[Exception]) -> None:
+    """No seeds at all would pin nothing where somebody thought that it was; one for all is `seed`."""
+    with pytest.raises(error, match="seeds"):
+        grade_request(["x", "y"], SPEC, seeds=seeds)
 
 
 def test_seeds_come_from_one_place() -> None:

@@ -14,6 +14,7 @@ from hotbed.errors import InvalidRequest
 TIMED_OUT, KILLED = 124, 137  # what `timeout` and a shell say
 SIGNALED = 128
 SEED_CHARACTERS = 64
+_DIGITS = 80  # of a number, at least one more than the largest seed has; Python reads 4300 at most
 USAGE = """hotbed run TEMPLATE [option ...] -- CMD [ARG ...]
        hotbed run TEMPLATE --code FILE [option ...] [-- ARG ...]"""
 
@@ -58,7 +59,9 @@ def policy(text: str | None) -> Any:
 
 def given_seed(text: str | None) -> str | int | None:
     """A seed as a word: a number where it is none of 64 characters."""
-    return int(text) if text is not None and text.isdecimal() and len(text) != SEED_CHARACTERS else text
+    if text is None or not (text.isascii() and text.isdecimal()) or len(text) == SEED_CHARACTERS:
+        return text
+    return int(text) if len(text) < _DIGITS else text
 
 
 def run(args: argparse.Namespace) -> int:

@@ -73,6 +73,8 @@ def test_timeout_is_said(hotbed: Hotbed) -> None:
         (["run", "python", "--code", "-", "--stdin"], "both want standard input"),
         (["run", "python", "--env", "A", "--", "true"], "has no value"),
         (["run", "python", "--seed", "c0ffee", "--", "true"], "64 hex"),
+        (["run", "python", "--seed", "9" * 5000, "--", "true"], "64 hex"),
+        (["run", "python", "--seed", "\N{ARABIC-INDIC DIGIT THREE}", "--", "true"], "64 hex"),
         (["run", "python", "--determinism", "wild", "--", "true"], "none, rng or full"),
         (["run", "python", "--timeout", "-1", "--", "true"], "timeout_seconds"),
     ],
