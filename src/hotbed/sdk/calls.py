@@ -235,7 +235,7 @@ def put_file(
     """Write a file of any size. Its parents are made."""
     return Call(
         method=routes.PUT_FILE.method,
-        target=f"{routes.PUT_FILE.url(id=sandbox_id)}?{_query(path)}&mode={mode:o}&parents=1",
+        target=f"{routes.PUT_FILE.url(id=sandbox_id)}?{_query(path)}&mode={_octal(mode)}&parents=1",
         read=partial(read_as, FileWritten),
         upload=data,
         upload_length=length,
@@ -285,6 +285,11 @@ def files(sandbox_id: str, operation: FileVerb, path: str) -> Call[FileAnswer]:
 def _query(path: str) -> str:
     checks.require_path(path)
     return f"path={quote(path.encode('utf-8', 'surrogateescape'), safe='/')}"
+
+
+def _octal(mode: int) -> str:
+    checks.require(isinstance(mode, int), f"mode {mode!r} is not a number", hint="such as mode=0o755")
+    return f"{mode:o}"
 
 
 def _nothing(body: bytes) -> None:

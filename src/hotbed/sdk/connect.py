@@ -17,6 +17,7 @@ from hotbed.sdk.client import AnyClient, AsyncClient, Client
 from hotbed.sdk.embedded import local_node, running_node
 from hotbed.sdk.settings import Settings
 from hotbed.sdk.transport import Link, close_all
+from hotbed.wire.checks import require
 
 _LOCAL_TRIES = 5
 
@@ -41,7 +42,7 @@ def connect_if_running() -> Client | None:
     """A client of the node that `connect` would find; None where it would have to start one."""
     settings = Settings.from_environment()
     address = chosen_address(settings, url=None, unix_socket=None) or running_node(settings)
-    return Client(_hold(Link(address, api_key=settings.api_key))) if address is not None else None
+    return Client(_hold(Link(address, api_key=_key(settings.api_key)))) if address is not None else None
 
 
 async def aconnect(
@@ -58,6 +59,17 @@ async def aconnect(
     return AsyncClient(link)
 
 
+def _key(text: str | None) -> str | None:
+    """A key as a header can carry it: one that was read from a file ends in a newline."""
+    key = (text or "").strip()
+    require(
+        key.isascii() and key.isprintable(),
+        "the API key is not one line of ASCII text",
+        hint="what `hotbed keys create` printed is one: in api_key=, or HOTBED_API_KEY",
+    )
+    return key or None
+
+
 def _open_link(
     url: str | None, *, api_key: str | None, unix_socket: str | None, boltz_slots: int | None = None
 ) -> Link:
@@ -66,7 +78,7 @@ def _open_link(
         raise InvalidRequest(f"boltz_slots must be a whole number, not {boltz_slots!r}")
     settings = replace(Settings.from_environment(), boltz_slots=wanted)
     address = chosen_address(settings, url=url, unix_socket=unix_socket)
-    key = api_key or settings.api_key
+    key = _key(api_key or settings.api_key)
     atexit.register(close_all)
     link = (
         _hold(Link(address, api_key=key, traceparent=settings.traceparent))

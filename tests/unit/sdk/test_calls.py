@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from hotbed.errors import BadPath
+from hotbed.errors import BadPath, InvalidRequest
 from hotbed.sdk import calls
 from hotbed.sdk.calls import Call
 from hotbed.wire.execs import ExecRequest, RolloutRequest
@@ -45,6 +45,8 @@ def test_only_gets_and_deletes_without_a_stream_are_idempotent() -> None:
 
 def test_paths_are_quoted() -> None:
     """As UTF-8, so that no byte of a name is taken for the query's own."""
+    with pytest.raises(InvalidRequest, match="mode=0o755"):
+        calls.put_bytes("sb", "/work/a", b"", mode="rwx")  # type: ignore[arg-type]  # what a user may pass all the same
     call = calls.put_bytes("sb", "/work/a b&c=ü", b"", mode=0o755)
 
     assert call.target == "/v1/sandboxes/sb/files?path=/work/a%20b%26c%3D%C3%BC&mode=755&parents=1"

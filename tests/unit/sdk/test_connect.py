@@ -50,6 +50,23 @@ def test_key_comes_from_the_environment(script: Script, monkeypatch: pytest.Monk
         assert b"Bearer k" in client.link.headers(leased=False)
 
 
+def test_a_key_may_come_from_a_file(script: Script) -> None:
+    """Which ends in a newline, as `hotbed keys create > key` writes it."""
+    node = script(grant)
+
+    with connect(f"unix://{node.path}", api_key=" k\n") as client:
+        assert b"Bearer k\r\n" in client.link.headers(leased=False)
+
+
+@pytest.mark.parametrize("key", ["a\r\nX-Evil: 1", "a\0b", "\N{CYRILLIC SMALL LETTER KA}"])
+def test_a_key_that_no_header_can_carry_is_refused(key: str) -> None:
+    """It would be another header, or no request at all."""
+    with pytest.raises(InvalidRequest, match="ASCII") as refused:
+        connect("http://127.0.0.1:1", api_key=key)
+
+    assert key not in str(refused.value)
+
+
 def test_one_client_serves_all_calls_that_bring_none(node_socket: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """And a new one comes when it was closed."""
     monkeypatch.setenv("HOTBED_URL", f"unix://{node_socket}")

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from hotbed.server.settings import Settings
 
 _SPAN = re.compile(r"(\d{1,5})([hdw])")
+_SCOPES = "run,grade,read"
 _SECONDS = {"h": 3600, "d": 86400, "w": 7 * 86400}
 
 
@@ -63,7 +64,7 @@ def create(args: argparse.Namespace, settings: Settings, store: Any, output: Out
     key = Key(
         tenant=args.tenant,
         tier=tier,
-        scopes=frozenset(word.strip() for word in (args.scopes or "run,grade,read").split(",")),
+        scopes=frozenset(word.strip() for word in (_SCOPES if args.scopes is None else args.scopes).split(",")),
         label=args.label or "",
         expires_at=time.time() + span(args.expires) if args.expires else None,
     )

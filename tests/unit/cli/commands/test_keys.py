@@ -75,6 +75,7 @@ def test_a_revoked_key_says_so(capsys: pytest.CaptureFixture[str]) -> None:
         (("create", "--tenant", "A B"), "is not a name"),
         (("create", "--tenant", "acme", "--tier", "gold"), "no tier"),
         (("create", "--tenant", "acme", "--scopes", "root"), "no scope root"),
+        (("create", "--tenant", "acme", "--scopes", ""), "no scope"),
         (("create", "--tenant", "acme", "--expires", "soon"), "span of time"),
         (("revoke",), "which key"),
     ],
