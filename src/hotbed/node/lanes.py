@@ -44,16 +44,21 @@ class LaneServer:
         self._sock: socket.socket | None = None
 
     def listen(self, path: Path) -> None:
-        """Begin to listen at a path that this node owns. Only this user can connect."""
+        """Begin to listen at a path that this node owns. Only this user can connect. Raises `InvalidRequest`."""
         fresh = path.with_name(f"{path.name}.new")
-        fresh.unlink(missing_ok=True)
-        self._sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        self._sock.setblocking(False)
-        self._sock.bind(str(fresh))
-        os.chmod(fresh, 0o600)
-        self._sock.listen(BACKLOG)
-        fresh.rename(path)
-        asyncio.get_running_loop().add_reader(self._sock.fileno(), self._accept)
+        listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        try:
+            fresh.unlink(missing_ok=True)
+            listener.setblocking(False)
+            listener.bind(str(fresh))
+            os.chmod(fresh, 0o600)
+            listener.listen(BACKLOG)
+            fresh.rename(path)
+        except OSError as error:
+            listener.close()
+            raise InvalidRequest(f"cannot listen on {path}: {error}", hint="choose another --socket") from None
+        self._sock = listener
+        asyncio.get_running_loop().add_reader(listener.fileno(), self._accept)
         self._pools.lanes_path = str(path)
 
     def close(self) -> None:

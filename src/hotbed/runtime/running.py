@@ -107,7 +107,7 @@ class RunningExec:
             self._say("input", part)
 
     def end_input(self) -> None:
-        """An empty input is its end. On a terminal it becomes a character, which the agent tells as taken like any other."""
+        """An empty input is its end. On a terminal that is a character, which is told as taken like any other."""
         self._under_way += _END
         self._say("input")
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import asdict, fields, replace
+from dataclasses import fields, replace
 from typing import Any
 
 from hotbed.errors import NotFound, PoolClosed, QuotaExceeded, SandboxGone, TierLimit, UnknownRollout
@@ -17,6 +17,7 @@ from hotbed.node import replays
 from hotbed.node.node import Node
 from hotbed.node.tenants import Caller, Tenant
 from hotbed.server.operation import Call
+from hotbed.server.tenancy import known_template
 from hotbed.wire import routes
 from hotbed.wire.routes import Route
 
@@ -86,9 +87,8 @@ def rewritten(node: Node, route: Route, body: Any, caller: Caller) -> Any:
     names = {item.name for item in fields(body)} if body is not None else set()
     if "template" not in names:
         return body
-    template = tenant.template_name(body.template, node.templates.public)
-    default = asdict(node.templates.spec(template).limits)
-    body = replace(body, template=template, limits=tenant.capped(body.limits, default))
+    template, limits = known_template(node, tenant, body.template)
+    body = replace(body, template=template, limits=tenant.capped(body.limits, limits))
     if route is routes.CREATE_POOL:
         check_pool(node, body.n, tenant)
     return body

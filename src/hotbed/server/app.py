@@ -130,6 +130,10 @@ _OFTEN = (  # tried first, for a router tries one path after the other
 )
 
 
+# A group's name is its client's: `run7/step3` comes percent-encoded, and is decoded before paths are looked at.
+_WITH_SLASHES = {routes.REPLAY_GROUP.path: routes.REPLAY_GROUP.path.replace("{id}", "{id:path}")}
+
+
 def make_app(node: Node) -> ASGIApp:
     """The application of one node. The node is started and closed by who made it."""
     by_path: dict[str, dict[str, Operation]] = {}
@@ -159,7 +163,7 @@ def make_gateway(node: Node, own: ASGIApp) -> ASGIApp:
 
 def make_door(node: Node, own: ASGIApp, keyring: Keyring | None, tenants: Tenants) -> ASGIApp:
     """The application of a TCP listener."""
-    return Door(keyring, tenants, own=own, gateway=make_gateway(node, own))
+    return Door(keyring, tenants, own=own, gateway=make_gateway(node, own), is_draining=lambda: node.draining)
 
 
 def router(
@@ -171,7 +175,9 @@ def router(
 ) -> ASGIApp:
     """The operations as one application."""
     ordered = {path: by_path[path] for path in _OFTEN if path in by_path} | by_path
-    asgi_routes: list[BaseRoute] = [AsgiRoute(path, Methods(methods)) for path, methods in ordered.items()]
+    asgi_routes: list[BaseRoute] = [
+        AsgiRoute(_WITH_SLASHES.get(path, path), Methods(methods)) for path, methods in ordered.items()
+    ]
     asgi_routes += [WebSocketRoute(path, SocketOperation(handler, node)) for path, handler in sockets]
     return Router(asgi_routes, redirect_slashes=False, default=default)
 

@@ -3,8 +3,8 @@
 A Unix socket has no door. Only its owner can connect to it, and he may do anything.
 
 *Who.* Once a key was ever made on this node, every request needs one that is good; only `GET /v1/health` without a key
-is told that somebody is here, and nothing else. A node without keys lets everybody in: that is for loopback, and
-serving refuses it elsewhere (see `serving`).
+is told that somebody is here, or about to go, and nothing else. A node without keys lets everybody in: that is for
+loopback, and serving refuses it elsewhere (see `serving`).
 
 *In whose words.* A request with a Bearer key is the published gateway client's, which cannot be changed, unless it says
 with the header `X-Hotbed-API` that it speaks our API, which ours can.
@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Callable
 
 from starlette.datastructures import QueryParams
 from starlette.requests import Request
@@ -28,7 +29,6 @@ from hotbed.server.operation import CALLER, drain
 from hotbed.wire.routes import API_HEADER
 
 LOG_EVERY_S = 1.0
-HERE = b'{"status":"ok"}'
 _OURS = API_HEADER.encode()
 _BEARER = b"bearer "
 
@@ -38,11 +38,20 @@ log = logging.getLogger(__name__)
 class Door:
     """Lets requests in, to our API or to the published gateway's."""
 
-    def __init__(self, keyring: Keyring | None, tenants: Tenants, *, own: ASGIApp, gateway: ASGIApp) -> None:
+    def __init__(
+        self,
+        keyring: Keyring | None,
+        tenants: Tenants,
+        *,
+        own: ASGIApp,
+        gateway: ASGIApp,
+        is_draining: Callable[[], bool],
+    ) -> None:
         self._keyring = keyring
         self._tenants = tenants
         self._own = own
         self._gateway = gateway
+        self._is_draining = is_draining
         self._refused = 0
         self._logged_s = float("-inf")
 
@@ -89,7 +98,8 @@ class Door:
 
     def _refusal(self, scope: Scope, key: bytes | None, error: Error) -> Response:
         if key is None and scope.get("method") == "GET" and scope["path"] in ("/v1/health", "/health"):
-            return Response(HERE, media_type="application/json")
+            status = b"draining" if self._is_draining() else b"ok"
+            return Response(b'{"status":"%b"}' % status, media_type="application/json")
         self._refused += 1
         now = time.monotonic()
         if now - self._logged_s >= LOG_EVERY_S:  # who is refused must not be able to fill the disk with it

@@ -20,6 +20,7 @@ BACKLOG = 512
 LOCK_WAIT_S = 10.0
 _ENDING = "ending"
 SOCKET_PATH_LIMIT = 107  # sun_path less its NUL, man 7 unix
+_BESIDE = len("-lanes.new")  # what the longest name beside it adds: that of the lanes' socket while it is made
 
 
 class SocketOwnership:
@@ -92,13 +93,19 @@ def listen(settings: Settings) -> list[socket.socket]:
     return listeners
 
 
+def check_length(path: Path) -> None:
+    """Refuse a path that is too long for a socket's, or for those beside it."""
+    if len(os.fsencode(path)) + _BESIDE > SOCKET_PATH_LIMIT:
+        raise InvalidRequest(
+            f"socket path {str(path)[:200]!r} is too long: {SOCKET_PATH_LIMIT - _BESIDE} bytes at most",
+            hint="give a shorter --uds, or set HOTBED_RUNTIME_DIR to a shorter directory",
+        )
+
+
 def listen_unix(path: Path) -> socket.socket:
     """A Unix socket that only this user can connect to, replacing whatever has that name."""
     fresh = path.with_name(f".{path.name}.{os.getpid()}")
-    if len(os.fsencode(fresh)) > SOCKET_PATH_LIMIT:
-        raise InvalidRequest(
-            f"socket path {str(path)!r} is too long", hint="set HOTBED_RUNTIME_DIR to a shorter directory"
-        )
+    check_length(path)
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
         fresh.unlink(missing_ok=True)

@@ -42,7 +42,7 @@ from hotbed.server.app import make_app, make_door
 from hotbed.server.backends import make_backend
 from hotbed.server.beside import Beside
 from hotbed.server.joining import JoinedHttp
-from hotbed.server.listeners import BACKLOG, SocketOwnership, listen
+from hotbed.server.listeners import BACKLOG, SocketOwnership, check_length, listen
 from hotbed.server.logs import configure_logs
 from hotbed.server.operation import BODY_LIMIT
 from hotbed.server.readiness import Readiness
@@ -83,6 +83,7 @@ def owned_socket(path: Path | None, settings: Settings) -> Iterator[SocketOwners
         return
     if path.parent == Path(settings.runtime_dir):
         make_private_dir(path.parent)
+    check_length(path)
     ownership = SocketOwnership.take(path)
     try:
         yield ownership
@@ -107,6 +108,7 @@ async def serve(settings: Settings, backend: Backend, ownership: SocketOwnership
         gc.collect()
         gc.freeze()  # what lives now lives on: no collection walks it again
         readiness.ready()
+        log.info("event=serving addresses=%s", ",".join(settings.addresses))
         await until_stopped(node, settings, ownership, serving)
         for server, _ in served:
             server.should_exit = True
@@ -135,7 +137,7 @@ def check_exposure(settings: Settings) -> None:
     keyring.close()
     if not needed:
         raise InvalidRequest(
-            f"whoever reaches {settings.host}:{settings.port} could run anything here: no key was ever made",
+            f"whoever reaches {settings.origin} could run anything here: no key was ever made",
             hint="make one with `hotbed keys create`, bind to 127.0.0.1, or say --insecure",
         )
 
@@ -162,7 +164,11 @@ def servers(
         try:
             config.load()
         except OSError as error:  # also what the certificate is not
-            raise InvalidRequest(f"TLS cannot be served with {settings.tls_cert}: {error}") from None
+            raise InvalidRequest(
+                f"TLS cannot be served with {settings.tls_cert} and {settings.tls_key}: {error}",
+                hint="both are PEM files that the node's user can read: the certificate with what signed it, "
+                "and its key without a passphrase",
+            ) from None
         made.append((Server(config), listener))
     return made
 

@@ -93,7 +93,7 @@ class Settings:
 
     def _check_sharing(self) -> None:
         if bool(self.tls_cert) != bool(self.tls_key):
-            raise InvalidRequest("TLS needs both tls_cert and tls_key")
+            raise InvalidRequest("TLS needs both tls_cert and tls_key", hint="give --tls-cert and --tls-key")
         if self.public_url and not _is_origin(self.public_url):
             raise InvalidRequest(
                 f"public_url is http(s)://HOST[:PORT][/PATH], not {self.public_url!r}",
@@ -104,7 +104,7 @@ class Settings:
         tiers_from(self.tiers)
         if self.is_exposed and not self.tls_cert and not self.insecure:
             raise InvalidRequest(
-                f"{self.host}:{self.port} can be reached from elsewhere, and without TLS keys could be read on the way",
+                f"{self.origin} can be reached from elsewhere, and without TLS keys could be read on the way",
                 hint="give --tls-cert and --tls-key, bind to 127.0.0.1, or say --insecure",
             )
 
@@ -119,6 +119,18 @@ class Settings:
         if self.socket:
             return Path(self.socket)
         return None if self.port and not self.shared else Path(self.runtime_dir) / "node.sock"
+
+    @property
+    def origin(self) -> str:
+        """The TCP port as an address."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{'https' if self.tls_cert else 'http'}://{host}:{self.port}"
+
+    @property
+    def addresses(self) -> tuple[str, ...]:
+        """Where it serves, as a client names it."""
+        local = (f"unix://{self.socket_path}",) if self.socket_path is not None else ()
+        return (*local, self.origin) if self.port else local
 
     @property
     def lanes_path(self) -> Path | None:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import asdict, replace
 from typing import TypeVar
 
-from hotbed.errors import SandboxGone
+from hotbed.errors import SandboxGone, UnknownTemplate
 from hotbed.node.leases import Lease
 from hotbed.node.node import Node
+from hotbed.node.tenants import Tenant
 from hotbed.server.operation import Call
 from hotbed.wire.execs import RolloutRequest
 from hotbed.wire.routes import Route
@@ -36,6 +37,14 @@ def own_template(node: Node, call: Call, request: Request) -> Request:
     """The request with the node's name of the template, and limits under the tier's."""
     if call.tenant is None:
         return request
-    template = call.tenant.template_name(request.template, node.templates.public)
-    default = asdict(node.templates.spec(template).limits)
-    return replace(request, template=template, limits=call.tenant.capped(request.limits, default))
+    template, limits = known_template(node, call.tenant, request.template)
+    return replace(request, template=template, limits=call.tenant.capped(request.limits, limits))
+
+
+def known_template(node: Node, tenant: Tenant, name: str) -> tuple[str, dict[str, float]]:
+    """The node's name of a template, and its limits. Raises `UnknownTemplate`, by the name that was asked for."""
+    full = tenant.template_name(name, node.templates.public)
+    try:
+        return full, asdict(node.templates.spec(full).limits)
+    except UnknownTemplate as error:
+        raise UnknownTemplate(error.message.replace(repr(full[:64]), repr(name[:64])), hint=error.hint) from None

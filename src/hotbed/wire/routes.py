@@ -7,6 +7,7 @@ from typing import Any
 from urllib.parse import quote
 
 from hotbed.wire import (
+    checks,
     egress,
     execs,
     grading,
@@ -41,7 +42,9 @@ class Route:
     status: int = 200
 
     def url(self, **segments: str) -> str:
-        """The path with its `{segments}` filled in, each percent-encoded."""
+        """The path with its `{segments}` filled in, each percent-encoded. Raises `InvalidRequest` for an empty one."""
+        for name, value in segments.items():
+            checks.require(value != "", f"{name} is empty", hint="give the one that is meant")
         return self.path.format(**{name: quote(value, safe="") for name, value in segments.items()})
 
 

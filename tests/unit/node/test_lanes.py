@@ -11,6 +11,9 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from hotbed.errors import InvalidRequest
 from hotbed.guest import frames
 from hotbed.guest.environments import lane
 from hotbed.node.lanes import LaneServer
@@ -114,6 +117,19 @@ def test_only_this_user_can_connect(tmp_path: Path) -> None:
     async def main() -> None:
         async with serving(tmp_path):
             assert stat.S_IMODE((tmp_path / "lanes.sock").stat().st_mode) == 0o600
+
+    asyncio.run(main())
+
+
+def test_where_it_cannot_listen_is_said_and_it_can_still_be_closed(tmp_path: Path) -> None:
+    """Closing it then removed the directory in which it ran, or tried to."""
+
+    async def main() -> None:
+        async with serving(tmp_path) as (node, _):
+            server = LaneServer(node.pools, node.nursery, node.waits)
+            with pytest.raises(InvalidRequest, match="cannot listen"):
+                server.listen(tmp_path / "missing" / "lanes.sock")
+            server.close()
 
     asyncio.run(main())
 

@@ -24,6 +24,8 @@ def test_nothing_but_a_sign_of_life_without_a_good_key(tmp_path: Path) -> None:
             assert (await way.raw("", "GET", "/v1/health")).json == {"status": "ok"}
             assert (await way.raw(guess, "GET", "/v1/health")).status == 401
             assert (await way.raw("", "POST", "/v1/health")).status == 401
+            way.node.draining = True
+            assert (await way.raw("", "GET", "/v1/health")).json == {"status": "draining"}
 
     asyncio.run(scenario())
 

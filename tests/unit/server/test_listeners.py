@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import stat
 import threading
@@ -10,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from hotbed.errors import InvalidRequest, NodeUnavailable
-from hotbed.server.listeners import SocketOwnership, listen, listen_tcp, listen_unix
+from hotbed.server.listeners import SocketOwnership, check_length, listen, listen_tcp, listen_unix
 from hotbed.server.settings import Settings
 
 
@@ -66,6 +67,15 @@ def test_tcp_connections_send_at_once(tmp_path: Path) -> None:
     assert len(both) == 2
     for one in both:
         one.close()
+
+
+def test_a_path_has_room_for_the_names_beside_it(tmp_path: Path) -> None:
+    """The lanes' socket has a longer one, and was found too long when the node had started."""
+    longest = tmp_path / ("x" * (97 - len(os.fsencode(tmp_path)) - 1))
+
+    check_length(longest)
+    with pytest.raises(InvalidRequest, match="97 bytes"):
+        check_length(longest.with_name(f"{longest.name}x"))
 
 
 def test_where_nothing_can_listen_is_said(tmp_path: Path) -> None:

@@ -72,6 +72,13 @@ def test_an_unknown_setting_in_the_file_is_refused(tmp_path: Path) -> None:
         read_settings({"settings": str(file)}, {})
 
 
+def test_an_address_is_told_as_a_client_names_it() -> None:
+    """For the log of who starts a server, and in refusals."""
+    assert Settings(socket="/s", host="::1", port=8080).addresses == ("unix:///s", "http://[::1]:8080")
+    assert Settings(port=1, tls_cert="c", tls_key="k").addresses == ("https://127.0.0.1:1",)
+    assert Settings(socket="/s").addresses == ("unix:///s",)
+
+
 def test_where_it_listens() -> None:
     """A socket in the runtime directory unless told otherwise; none when only a port was asked for."""
     assert read_settings({}, {"HOTBED_RUNTIME_DIR": "/r"}).socket_path == Path("/r/node.sock")

@@ -34,3 +34,16 @@ def test_a_lease_of_somebody_else_cannot_be_named(tmp_path: Path) -> None:
             way.node.leases.end(lease)
 
     asyncio.run(scenario())
+
+
+def test_a_template_that_is_not_there_is_named_as_it_was_asked_for(tmp_path: Path) -> None:
+    """And not by the node's name for it, on either wire."""
+
+    async def scenario() -> None:
+        async with doorway(tmp_path) as way:
+            for ask in (way.ask, way.raw):
+                refused = await ask("acme", "POST", "/v1/sandboxes", {"template": "pyhton"})
+                assert refused.status == 404
+                assert b"'pyhton'" in refused.body
+
+    asyncio.run(scenario())

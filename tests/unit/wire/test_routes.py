@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
+from hotbed.errors import InvalidRequest
 from hotbed.wire.routes import GET_SANDBOX, ROUTES
 
 
@@ -16,6 +19,12 @@ def test_names_and_operations_are_unique() -> None:
 def test_a_segment_cannot_leave_its_place() -> None:
     """An id with a slash in it is an unknown id, not another path."""
     assert GET_SANDBOX.url(id="a/../b?c") == "/v1/sandboxes/a%2F..%2Fb%3Fc"
+
+
+def test_an_empty_id_is_no_id() -> None:
+    """It was another path, at which nothing is served."""
+    with pytest.raises(InvalidRequest, match="id is empty"):
+        GET_SANDBOX.url(id="")
 
 
 def test_the_page_lists_every_route() -> None:

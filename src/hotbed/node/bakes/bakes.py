@@ -97,6 +97,7 @@ class Bakes:
 
     def start(self, recipe: Recipe, *, width: int) -> Bake:
         """The bake of a recipe, begun if it is new. Raises `InvalidRequest`, `AtCapacity`."""
+        TemplateSpec(name=recipe.name, preload=recipe.preload, env=recipe.env)  # refused now, not kept as a failure
         known = self._bakes.get(recipe.name)
         if known is not None and known.entry.phase != "Failed":
             if known.entry.recipe != recipe:

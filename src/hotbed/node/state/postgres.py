@@ -130,7 +130,7 @@ class PostgresDatabase:
             away = isinstance(error, self._psycopg.OperationalError)
             raise NodeUnavailable(
                 f"the database {'does not answer' if away else 'refuses'}: {str(error).strip()[:300]}",
-                hint="it is tried again with each request",
+                hint="is it up, and what HOTBED_DATABASE names? A node that runs tries again with each request",
             ) from None
 
     def _migrate(self, package: str) -> None:

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -178,3 +179,15 @@ def test_the_number_of_bakes_is_bounded(tmp_path: Path) -> None:
             bakes.start(replace(SLOW, name="y"), width=1)
 
     run(tmp_path, scenario, limit=1)
+
+
+@pytest.mark.parametrize("wrong", [{"name": "\N{GREEK SMALL LETTER PI} /x"}, {"name": ""}, {"preload": ("a b",)}])
+def test_what_no_template_can_be_is_refused_and_not_kept(tmp_path: Path, wrong: dict[str, Any]) -> None:
+    """A failed bake whose name no address can hold broke every list that followed it by name."""
+
+    async def scenario(bakes: Bakes, _: Templates) -> None:
+        with pytest.raises(InvalidRequest, match="name"):
+            bakes.start(replace(RECIPE, **wrong), width=1)
+        assert bakes.names() == ()
+
+    run(tmp_path, scenario)

@@ -15,6 +15,7 @@ from hotbed.node.node import Node
 from hotbed.node.policy import Policy
 from hotbed.runtime.backends.fake import FakeBackend
 from hotbed.server.app import make_app
+from hotbed.wire import routes
 from tests.unit.node.nodes import POLICY
 from tests.unit.server.asking import ask, make_sandbox, served
 
@@ -147,6 +148,17 @@ def test_a_group_is_run_again_whole(tmp_path: Path) -> None:
         report = (await ask(app, "POST", "/v1/groups/g1/replay")).json
         assert (report["identical"], len(report["reports"])) == (True, 3)
         assert (await ask(app, "POST", "/v1/groups/nope/replay")).status == 404
+
+    in_app(tmp_path, scenario)
+
+
+def test_a_group_may_have_slashes_in_its_name(tmp_path: Path) -> None:
+    """As a run and its step have; as our client writes it."""
+
+    async def scenario(app: ASGIApp) -> None:
+        await rollout(app, command="echo", labels={"group_id": "run 7/step 3"})
+        again = await ask(app, "POST", routes.REPLAY_GROUP.url(id="run 7/step 3"))
+        assert (again.status, again.json["group_id"], len(again.json["reports"])) == (200, "run 7/step 3", 1)
 
     in_app(tmp_path, scenario)
 
