@@ -23,6 +23,7 @@ _NETWORK = re.compile(
 _NAMED_PID = re.compile(rb"\bp?pid\b", re.IGNORECASE)
 _PID_LIMIT = 1 << 22
 _YEAR_S = 365 * 86400.0
+_SHUFFLED = 40  # a line longer than that has the bytes of another for a reason
 
 
 def compare(recorded: ExecResponse, replayed: ExecResponse) -> Iterator[Difference]:
@@ -44,16 +45,19 @@ def _compare(recorded: ExecResponse, replayed: ExecResponse) -> Iterator[Differe
             source = "timing" if "timeout" in (recorded.status, replayed.status) else "unknown"
             yield Difference(what=name, recorded=str(old), replayed=str(new), source=source)
     for name in ("stdout", "stderr"):
-        difference = compare_bytes(name, getattr(recorded, f"{name}_bytes"), getattr(replayed, f"{name}_bytes"))
+        streams = getattr(recorded, f"{name}_bytes"), getattr(replayed, f"{name}_bytes")
+        difference = compare_bytes(name, *streams)
+        if difference is not None and difference.source == "rng" and replayed.seed_ack == "verified":
+            difference = replace(difference, source=_not_drawn(*streams, "clock" in replayed.pinned))
         if difference is not None:
-            yield _not_drawn(difference, replayed) if replayed.seed_ack == "verified" else difference
+            yield difference
 
 
-def _not_drawn(difference: Difference, replayed: ExecResponse) -> Difference:
+def _not_drawn(a: bytes, b: bytes, has_clock: bool) -> str:
     """Where draws are pinned, what looks like one is something else; most often what the time does to a number."""
-    if difference.source != "rng":
-        return difference
-    return replace(difference, source="unknown" if "clock" in replayed.pinned else "clock")
+    if _is_shuffled(a, b, first_difference(a, b) or 0):
+        return "order"
+    return "unknown" if has_clock else "clock"
 
 
 def compare_bytes(what: str, recorded: bytes, replayed: bytes) -> Difference | None:
@@ -101,7 +105,18 @@ def likely_source(a: bytes, b: bytes, offset: int) -> str:
         return "clock"
     if _NUMBER.fullmatch(token_a) and _NUMBER.fullmatch(token_b):
         return _number_source(float(token_a), float(token_b), line_a)
-    return "rng" if _HEX.fullmatch(token_a) and _HEX.fullmatch(token_b) else "unknown"
+    if _HEX.fullmatch(token_a) and _HEX.fullmatch(token_b):
+        return "rng"
+    return "order" if _is_shuffled(a, b, offset) else "unknown"
+
+
+def _is_shuffled(a: bytes, b: bytes, offset: int) -> bool:
+    """Whether a line has the same words as the other, or, of threads that wrote between each other, the same bytes."""
+    lines = _line(a, offset), _line(b, offset)
+    words = [sorted(_TOKEN.findall(line)) for line in lines]
+    if words[0] == words[1]:
+        return len(words[0]) > 1
+    return len(lines[0]) > _SHUFFLED and sorted(lines[0]) == sorted(lines[1])
 
 
 def _number_source(a: float, b: float, line: bytes) -> str:

@@ -35,10 +35,11 @@ def test_the_first_difference_is_the_first(a: bytes, b: bytes) -> None:
         ("pid 4312\n", "pid 7\n", "pid"),
         ("<object object at 0x7f6dbbcfb880>", "<object object at 0x7f6dbbcfb990>", "address"),
         ("a\nb\nc\n", "b\na\nc\n", "order"),
+        ("{'a', 'b', 'c'}\n", "{'c', 'a', 'b'}\n", "order"),
         ("connection refused\n", "ok\n", "network"),
         ("abc", "abd", "unknown"),
     ],
-    ids="seconds nanoseconds JSON time-of-day uuid random pid address order network unknown".split(),
+    ids="seconds nanoseconds JSON time-of-day uuid random pid address order set network unknown".split(),
 )
 def test_the_likely_source_is_named(recorded: str, replayed: str, source: str) -> None:
     """Clock, randomness, pids, addresses, order and the network are what makes runs differ."""
@@ -87,3 +88,15 @@ def test_what_is_pinned_is_not_named_as_the_source(pinned: tuple[str, ...], sour
     replayed = ExecResponse(id="b", stdout="0.1343", seed_ack="verified", pinned=pinned, **same)
 
     assert [difference.source for difference in compare(recorded, replayed)] == [source]
+
+
+@pytest.mark.parametrize(
+    ("recorded", "replayed"), [("[3, 1, 2]\n", "[1, 3, 2]\n"), ("0" * 30 + "1" * 30, "1" * 30 + "0" * 30)]
+)
+def test_what_is_pinned_and_shuffled_is_named_order(recorded: str, replayed: str) -> None:
+    """Threads that share a list or a stream: it was said that the clock did it."""
+    same: dict[str, Any] = {"status": "ok", "ok": True, "exit_code": 0, "signal": None}
+    first = ExecResponse(id="a", stdout=recorded, **same)
+    second = ExecResponse(id="b", stdout=replayed, seed_ack="verified", pinned=("getrandom",), **same)
+
+    assert [difference.source for difference in compare(first, second)] == ["order"]
