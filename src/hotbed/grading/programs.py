@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Literal
 
 from hotbed.errors import InvalidSpec
 from hotbed.grading.limits import CallLimits, limits_of
-from hotbed.grading.sources import check_source
+from hotbed.grading.sources import check_judge_seed, check_source
 from hotbed.grading.specs import set_field
 
 
@@ -75,6 +75,7 @@ class StdioReward:
 
     def __post_init__(self) -> None:
         set_field(self, "limits", limits_of(self.limits))
+        check_judge_seed(self.seed)
         if isinstance(self.compare, Mapping):
             set_field(self, "compare", made(OutputCompare, self.compare, "compare"))
         cases = [one if isinstance(one, StdioCase) else _case(one, f"cases[{i}]") for i, one in enumerate(self.cases)]
@@ -143,6 +144,7 @@ class CommandReward:
 
     def __post_init__(self) -> None:
         set_field(self, "limits", limits_of(self.limits))
+        check_judge_seed(self.seed)
         set_field(self, "expected", tuple(self.expected))
         set_field(self, "protected", tuple(self.protected))
         if not self.command.strip():

@@ -58,3 +58,10 @@ def function_name(field: str, source: str, wanted: tuple[str, ...]) -> str:
     if len(names) == 1:
         return names[0]
     raise InvalidSpec(f"{field} defines {', '.join(names) or 'no function'}", hint=f"name one of them {wanted[0]}")
+
+
+def check_judge_seed(seed: object) -> None:
+    """A spec's own seed is any text. A number would be taken, but for 0, which would be none at all."""
+    if not isinstance(seed, str):
+        hint = "any text pins what the judge draws; a candidate's seed is given to grade"
+        raise InvalidSpec(f"seed of a spec must be text, not {seed!r:.80}", hint=hint)

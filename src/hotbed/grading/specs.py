@@ -24,7 +24,7 @@ from hotbed.grading import styles
 from hotbed.grading.cases import Case, case_of
 from hotbed.grading.compare import Compare, compare_of
 from hotbed.grading.limits import CallLimits, limits_of
-from hotbed.grading.sources import check_source, function_name, source_of
+from hotbed.grading.sources import check_judge_seed, check_source, function_name, source_of
 
 _ENTRY = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)?")
 _STYLES = ("auto", "script", "check", "unittest", "pytest", "cases")
@@ -34,6 +34,7 @@ def check_common(spec: Any) -> None:
     """The fields that every sealed spec has. Normalises what users may write in short."""
     set_field(spec, "compare", compare_of(spec.compare))
     set_field(spec, "limits", limits_of(spec.limits))
+    check_judge_seed(spec.seed)
     if not isinstance(spec.template, str) or not spec.template:
         raise InvalidSpec(f"template must be the name of a template, not {spec.template!r}")
     if spec.entry and not _ENTRY.fullmatch(spec.entry):

@@ -30,6 +30,8 @@ from hotbed.grading import CallLimits, Compare, PropertyReward, UnitTestReward
         ({"files": {"a.py": "assert x"}}, "files are for"),
         ({"tests": "x", "compare": "close"}, "compare.mode"),
         ({"tests": "x", "limits": {"cpu": 1}}, "limits.cpu"),
+        ({"tests": "x", "seed": 0}, "seed of a spec must be text"),
+        ({"tests": "x", "seed": b"7"}, "seed of a spec must be text"),
     ],
 )
 def test_a_unit_test_spec_that_cannot_be_graded_is_refused(fields: dict[str, Any], message: str) -> None:
