@@ -65,8 +65,9 @@ class HeldBox:
         if self._ending is None:
             self._turn.leave()
             self._ending = self._nursery.start(self._end(), name=f"end-{self.box.id}")
-            if self.on_end is not None:
-                self.on_end(reason)
+            on_end, self.on_end = self.on_end, None  # its session holds this: both are freed without a collection
+            if on_end is not None:
+                on_end(reason)
 
     async def kill(self, reason: str) -> None:
         """Start ending it, and wait until its kill is on its way to who does it. Idempotent."""

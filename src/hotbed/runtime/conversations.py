@@ -168,7 +168,13 @@ class Conversation:
             if not answer.done():
                 answer.set_exception(self.failure)
                 answer.exception()  # retrieved here too, for nobody may be waiting
-        self._tell_end(reason)
+        tell_end = self._tell_end
+        self._on_notice = self._tell_end = _nobody  # as in `Link.end`
+        tell_end(reason)
+
+
+def _nobody(_: object) -> None:
+    """Hears what an ended conversation would tell."""
 
 
 def end_of(name: str) -> str:

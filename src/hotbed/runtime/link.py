@@ -188,7 +188,13 @@ class Link:
         for _, _, done in unsent:
             if not done.done():
                 done.set_result(None)
-        self._on_end(reason)
+        on_end = self._on_end
+        self._on_frame = self._on_end = _nobody  # whose it was holds it: freed now, and not by a collection some day
+        on_end(reason)
+
+
+def _nobody(*_: object) -> None:
+    """Hears what an ended link would tell."""
 
 
 def close_all(fds: Sequence[int]) -> None:

@@ -55,6 +55,7 @@ def test_a_sandbox_counts_until_it_is_really_gone(broken: bool, caplog: pytest.L
         held.discard("done")
         held.discard("again")
         assert held.is_ending
+        assert held.on_end is None  # who was to be told holds it, and would be freed by a collection only
         await asyncio.sleep(0)
         assert (admission.running, len(lease), live) == (1, 1, {held})
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import socket
+import weakref
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
@@ -61,6 +63,26 @@ def boxed(test: Callable[[ForkBox, Agent], Awaitable[None]]) -> None:
             box.on_process_end(Ended(status=9, reason="over"))
 
     asyncio.run(run())
+
+
+def test_one_that_has_ended_is_freed_without_a_collection() -> None:
+    """A collection walks whatever else is young: with 128 clients it took a tenth of the node's time."""
+
+    async def run() -> weakref.ref[ForkBox]:
+        ours, theirs = socket.socketpair()
+        with theirs:
+            agent = Agent(theirs)
+            box = ForkBox(5, ours, agent, limits=Limits(), slot=None)
+            _, told = await asyncio.gather(box.exec(CODE), agent.answer(RESULT))
+            assert told["op"] == "exec"
+            box.on_process_end(Ended(status=9, reason="over"))
+            return weakref.ref(box)
+
+    gc.disable()
+    try:
+        assert asyncio.run(run())() is None
+    finally:
+        gc.enable()
 
 
 def test_exec_is_answered_by_its_id() -> None:
