@@ -26,6 +26,7 @@ _COLUMNS = (
 _INSERT = (
     f"INSERT INTO rollouts ({', '.join(_COLUMNS)}) VALUES ({', '.join('?' * len(_COLUMNS))}) ON CONFLICT DO NOTHING"
 )
+_INSERT_BLOB = "INSERT INTO blobs (hash, size, packed, data) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING"
 _COMMON = {"status": "ok", "label": "", "tenant": ""}  # what most lines have; indexes are of the lines that have not
 _FILTERS = ("id", "template", "status", "kind", "sandbox_id", "group_id", "label", "tenant")
 
@@ -42,31 +43,16 @@ class Store:
 
     def add(self, entries: Iterable[Entry]) -> None:
         """Insert entries in one transaction. One that is there already is left as it is."""
+        blobs: dict[str, Sequence[object]] = {}
         with self._db.writing():
+            lines = []
             for entry in entries:
                 if entry.kind == "egress":
                     egress.add(self._db, entry)
                 else:
-                    self._db.run(_INSERT, self._row(entry))
-
-    def _row(self, entry: Entry) -> list[Any]:
-        hashes = {f"{name}_hash": self._keep(getattr(entry, name)) for name in ("request", "stdout", "stderr")}
-        details = json.dumps(entry.details, separators=(",", ":"))
-        computed = {**hashes, "details": details}
-        return [computed[name] if name in computed else storable(getattr(entry, name)) for name in _COLUMNS]
-
-    def _keep(self, data: bytes) -> str:
-        """Keep a blob; its hash. Nothing is kept for no bytes."""
-        if not data:
-            return ""
-        digest = hashlib.sha256(data).hexdigest()
-        packed = zlib.compress(data, 1) if len(data) >= _PACK_FROM else data
-        small = len(packed) < len(data)
-        self._db.run(
-            "INSERT INTO blobs (hash, size, packed, data) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING",
-            (digest, len(data), int(small), packed if small else data),
-        )
-        return digest
+                    lines.append(_row(entry, blobs))
+            self._db.run_each(_INSERT_BLOB, [blobs[digest] for digest in sorted(blobs)])  # none waits for another's
+            self._db.run_each(_INSERT, lines)
 
     def blob(self, digest: str) -> bytes:
         """A blob's bytes."""
@@ -150,6 +136,26 @@ class Store:
             if gone:
                 self._db.run(f"DELETE FROM blobs WHERE hash NOT IN ({used})")
         return gone
+
+
+def _row(entry: Entry, blobs: dict[str, Sequence[object]]) -> list[Any]:
+    """The row of an entry, whose blobs come to those that are to be kept."""
+    hashes = {f"{name}_hash": _keep(getattr(entry, name), blobs) for name in ("request", "stdout", "stderr")}
+    details = json.dumps(entry.details, separators=(",", ":")) if entry.details else "{}"
+    computed = {**hashes, "details": details}
+    return [computed[name] if name in computed else storable(getattr(entry, name)) for name in _COLUMNS]
+
+
+def _keep(data: bytes, blobs: dict[str, Sequence[object]]) -> str:
+    """Keep a blob; its hash. Nothing is kept for no bytes."""
+    if not data:
+        return ""
+    digest = hashlib.sha256(data).hexdigest()
+    if digest not in blobs:
+        packed = zlib.compress(data, 1) if len(data) >= _PACK_FROM else data
+        small = len(packed) < len(data)
+        blobs[digest] = (digest, len(data), int(small), packed if small else data)
+    return digest
 
 
 def storable(value: Any) -> Any:

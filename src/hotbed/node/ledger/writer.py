@@ -31,7 +31,7 @@ from hotbed.node.ledger.usage import UsageRow, keep
 log = logging.getLogger(__name__)
 
 _BATCH = 512
-_GATHER_S = 0.05
+_GATHER_S = 0.25  # a commit writes each page that was touched, of each index: once for all that were gathered
 _QUEUE = 20_000
 _FLUSH_S = 30.0
 _RETAIN_EVERY_S = 300.0

@@ -23,6 +23,10 @@ class Database(Protocol):
         """Change something; how many rows. Raises `NodeUnavailable` when the database does not answer."""
         ...
 
+    def run_each(self, sql: str, rows: Sequence[Sequence[object]]) -> None:
+        """Change something with each of these values, within the caller's transaction."""
+        ...
+
     def rows(self, sql: str, values: Sequence[object] = ()) -> list[dict[str, Any]]:
         """Ask for something."""
         ...

@@ -55,6 +55,11 @@ class PostgresDatabase:
         """Change something; how many rows."""
         return int(self._execute(sql, values).rowcount)
 
+    def run_each(self, sql: str, rows: Sequence[Sequence[object]]) -> None:
+        """Change something with each of these values, within the caller's transaction."""
+        with self._alive(), self._answering():
+            self._connection.cursor().executemany(in_its_words(sql), rows)
+
     def rows(self, sql: str, values: Sequence[object] = ()) -> list[dict[str, Any]]:
         """Ask for something."""
         found: list[dict[str, Any]] = self._execute(sql, values).fetchall()

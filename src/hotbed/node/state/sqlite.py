@@ -43,13 +43,23 @@ class SqliteDatabase:
         """Change something; how many rows."""
         return self._execute(sql, values).rowcount
 
+    def run_each(self, sql: str, rows: Sequence[Sequence[object]]) -> None:
+        """Change something with each of these values, within the caller's transaction."""
+        with self._answering():
+            self._db.executemany(sql, rows)
+
     def rows(self, sql: str, values: Sequence[object] = ()) -> list[dict[str, Any]]:
         """Ask for something."""
         return [dict(row) for row in self._execute(sql, values)]
 
     def _execute(self, sql: str, values: Sequence[object]) -> sqlite3.Cursor:
-        try:
+        with self._answering():
             return self._db.execute(sql, tuple(values))
+
+    @contextmanager
+    def _answering(self) -> Iterator[None]:
+        try:
+            yield
         except sqlite3.DatabaseError as error:
             if type(error) is sqlite3.DatabaseError:  # none of its kinds: the file itself
                 raise _unusable(self._path, error) from None
