@@ -118,11 +118,11 @@ SOCKETS: tuple[tuple[str, SocketHandler], ...] = (
     (CONNECT_SOCKET, tunnels.connect),
 )
 WATCHED = frozenset({routes.ROLLOUT.name, routes.EXEC.name})
-_OFTEN = (  # tried first, for a router tries one path after the other
+_OFTEN = (  # looked up first, for a router tries one path after the other
     "/v1/rollouts",
     "/v1/sandboxes",
     "/v1/sandboxes/{id}/exec",
-    "/v1/sandboxes/delete",  # before the path that it looks like
+    "/v1/sandboxes/delete",
     "/v1/sandboxes/{id}",
     "/v1/sessions",
     "/v1/sessions/{id}/exec",
@@ -174,12 +174,38 @@ def router(
     default: ASGIApp,
 ) -> ASGIApp:
     """The operations as one application."""
-    ordered = {path: by_path[path] for path in _OFTEN if path in by_path} | by_path
+    served = {path: Methods(methods) for path, methods in by_path.items()}
     asgi_routes: list[BaseRoute] = [
-        AsgiRoute(_WITH_SLASHES.get(path, path), Methods(methods)) for path, methods in ordered.items()
+        AsgiRoute(_WITH_SLASHES.get(path, path), methods) for path, methods in served.items()
     ]
     asgi_routes += [WebSocketRoute(path, SocketOperation(handler, node)) for path, handler in sockets]
-    return Router(asgi_routes, redirect_slashes=False, default=default)
+    rest = Router(asgi_routes, redirect_slashes=False, default=default)
+    return Lookup({path: served[path] for path in _OFTEN if path in served}, rest)
+
+
+class Lookup:
+    """Paths that are found without trying patterns: whole ones, and those whose third word is an id."""
+
+    def __init__(self, paths: dict[str, Methods], rest: ASGIApp) -> None:
+        self._whole = {path: methods for path, methods in paths.items() if "{" not in path}
+        self._named = {path: methods for path, methods in paths.items() if "{" in path}
+        self._rest = rest
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        app: ASGIApp = self._rest
+        if scope["type"] == "http":
+            app = self._whole.get(scope["path"]) or self._find(scope) or app
+        await app(scope, receive, send)
+
+    def _find(self, scope: Scope) -> Methods | None:
+        words = scope["path"].split("/", 5)
+        if len(words) < 4 or not words[3]:
+            return None
+        name, words[3] = words[3], "{id}"
+        methods = self._named.get("/".join(words))
+        if methods is not None:
+            scope["path_params"] = {"id": name}
+        return methods
 
 
 class Methods:

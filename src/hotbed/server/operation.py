@@ -8,7 +8,7 @@ ended by their lease.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -48,6 +48,8 @@ KEYED = frozenset(
 )
 CALLER = "hotbed.caller"  # in the scope, put there by the door of a listener that asks for keys
 
+_LEASE, _KEY, _TRACE = LEASE_HEADER.encode(), KEY_HEADER.encode(), trace.HEADER.encode()
+_READ = frozenset((_LEASE, _KEY, _TRACE))
 _encode = msgspec.json.Encoder().encode
 
 
@@ -123,20 +125,26 @@ class Operation:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         tally = Tally(receive, send)
         request = Request(scope, tally.receive)
-        if (told := request.headers.get(trace.HEADER)) is not None:
-            trace.CURRENT.set(trace.accept(told))
+        told = {name: value for name, value in reversed(scope["headers"]) if name in _READ}
+        if _TRACE in told:
+            trace.CURRENT.set(trace.accept(told[_TRACE].decode("latin-1")))
         if self._node.stats.heard is not None:
             trace.begin()
         caller = scope.get(CALLER)
+        answer: bytes | Response
         try:
-            response = await self._respond(request, caller)
+            answer = await self._respond(request, told, caller)
         except (Gone, ClientDisconnect):
             return self._count(tally, caller)
         except Exception as failure:  # noqa: BLE001  the request boundary: every failure becomes an answer
-            response = self._refuse(failure, caller)
-            await drain(request)
+            answer = self._refuse(failure, caller)
+            if not tally.whole:
+                await drain(request)
         try:
-            await response(scope, tally.receive, tally.send)
+            if isinstance(answer, Response):
+                await answer(scope, tally.receive, tally.send)
+            else:
+                await tally.answer(self.route.status, answer)
         finally:
             self._count(tally, caller)
 
@@ -147,25 +155,25 @@ class Operation:
         if (heard := self._node.stats.heard) is not None:
             heard(route=self.route.name, status=tally.status, begun_ns=tally.begun_ns, tenant=whose)
 
-    async def _respond(self, request: Request, caller: Caller | None) -> Response:
-        lease = self._node.leases.get(request.headers.get(LEASE_HEADER))
+    async def _respond(self, request: Request, told: Mapping[bytes, bytes], caller: Caller | None) -> bytes | Response:
+        lease = self._node.leases.get(told[_LEASE].decode("latin-1") if _LEASE in told else None)
         raw = await read_body(request) if self._decode is not None else b""
         body = self._decode(raw) if self._decode is not None else None
         call = Call(request=request, body=body, lease=lease, caller=caller)
         if caller is not None:
             call = await self._admit(self._node, self.route, call)
-        once = self._once if KEY_HEADER in request.headers else None
-        work = self._keyed_answer(call, raw, once) if once is not None else self._answer(call)
-        answer = await (until_hung_up(request.receive, work) if self._watched else work)
-        if isinstance(answer, Response):
-            return answer
-        return Response(answer, self.route.status, media_type="application/json")
+        once, key = self._once, told.get(_KEY)
+        if once is not None and key is not None:
+            work: Coroutine[Any, Any, bytes | Response] = self._keyed_answer(call, raw, once, key.decode("latin-1"))
+        else:
+            work = self._answer(call)
+        return await (until_hung_up(request.receive, work) if self._watched else work)
 
     async def _answer(self, call: Call) -> bytes | Response:
         answer = await self._handler(self._node, call)
         return answer if isinstance(answer, Response) else _encode(answer)
 
-    async def _keyed_answer(self, call: Call, raw: bytes, once: Once[bytes]) -> bytes:
+    async def _keyed_answer(self, call: Call, raw: bytes, once: Once[bytes], key: str) -> bytes:
         """The same under an idempotency key: done once, and not given up when the client is. See `node.once`."""
 
         async def work() -> bytes:
@@ -173,7 +181,6 @@ class Operation:
             assert isinstance(answer, bytes), "a stream was refused"
             return answer
 
-        key = call.request.headers[KEY_HEADER]
         check_key(key)
         require(
             not getattr(call.body, "stream", False),
@@ -187,18 +194,22 @@ class Operation:
 
 async def read_body(request: Request, limit: int = BODY_LIMIT) -> bytes:
     """The whole body. Raises `TooLarge` before holding more than `limit`."""
-    length = request.headers.get("content-length", "")
-    if length.isdigit() and int(length) > limit:
-        raise _too_large(limit)
-    if length:
-        return await request.body()
-    chunks, size = [], 0
-    async for chunk in request.stream():
+    for name, value in request.scope["headers"]:
+        if name == b"content-length" and value.isdigit() and int(value) > limit:
+            raise _too_large(limit)
+    chunks: list[bytes] = []
+    size = 0
+    while True:
+        message = await request.receive()
+        if message["type"] == "http.disconnect":
+            raise ClientDisconnect
+        chunk: bytes = message.get("body", b"")
         size += len(chunk)
         if size > limit:
             raise _too_large(limit)
+        if not message.get("more_body", False):
+            return b"".join((*chunks, chunk)) if chunks else chunk
         chunks.append(chunk)
-    return b"".join(chunks)
 
 
 async def drain(request: Request) -> None:

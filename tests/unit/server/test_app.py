@@ -42,3 +42,17 @@ def test_an_unknown_path_and_a_wrong_method_are_answered_in_our_words() -> None:
             assert (await ask(app, "GET", "/v1/health/")).status == 404
 
     asyncio.run(scenario())
+
+
+def test_what_is_looked_up_is_found_as_a_pattern_would() -> None:
+    """An id is a whole word, whatever it is; there is none without one, and nothing below what is not served."""
+
+    async def scenario() -> None:
+        async with served() as (_, app):
+            for name in ("x", "{id}", "delete-me", " "):
+                assert "no sandbox" in (await ask(app, "GET", f"/v1/sandboxes/{name}")).json["message"], name
+            assert "no sandbox" in (await ask(app, "POST", "/v1/sandboxes/{id}/exec", {"code": ""})).json["message"]
+            for path in ("/v1/sandboxes/", "/v1/sandboxes//exec", "/v1/sandboxes/x/exec/", "/v2/sandboxes/x", "/v1"):
+                assert "nothing is served" in (await ask(app, "POST", path, {})).json["message"], path
+
+    asyncio.run(scenario())
