@@ -9,7 +9,7 @@ import signal
 import socket
 import sys
 import tempfile
-from collections.abc import Mapping, Set
+from collections.abc import Callable, Mapping, Set
 from pathlib import Path
 from typing import Any, Literal
 
@@ -132,6 +132,10 @@ class EnvBox:
         self._backend.boxes.pop(self.id, None)
         if not self._gone.done():
             self._gone.set_result("killed")
+
+    def when_gone(self, call: Callable[[str], None]) -> None:
+        """Have something called when it has ended."""
+        self._gone.add_done_callback(lambda gone: call(gone.result()))
 
     async def wait_gone(self) -> str:
         """Wait until it has ended."""

@@ -232,7 +232,7 @@ class Node:
         )
         self.sessions.add(session)
         self.egress.name(held.box, sandbox_id=session.id)
-        self.nursery.start(self._watch(session), name=f"watch-{session.id}")
+        held.box.when_gone(held.discard)  # it may die on its own, and its session must not outlive it
         return session
 
     def check_open(self) -> None:
@@ -280,7 +280,3 @@ class Node:
             pool.discard("shutdown")
         for held in tuple(self.live):
             held.discard("shutdown")
-
-    async def _watch(self, session: Session) -> None:
-        """A sandbox may die on its own; its session must not outlive it."""
-        session.held.discard(await session.held.box.wait_gone())

@@ -348,6 +348,10 @@ class Box(Protocol):
         """End it and everything in it. Idempotent; returns when nothing of it is left."""
         ...
 
+    def when_gone(self, call: Callable[[str], None]) -> None:
+        """Have something called when it has ended, for whatever reason, with the reason."""
+        ...
+
     async def wait_gone(self) -> str:
         """Wait until it has ended, for whatever reason; the reason."""
         ...

@@ -165,6 +165,8 @@ class Groups:
             await self.fill()
         slot = self._free.popleft()
         self._out += 1
+        if len(self._free) < _READY // 2:
+            asyncio.ensure_future(self.fill())
         try:
             slot.set_limits(limits)
             slot.begin()
@@ -172,10 +174,6 @@ class Groups:
             self.give_back(slot)
             raise
         return slot
-
-    def wants_more(self) -> bool:
-        """Whether `fill` has something to do."""
-        return self.enabled and len(self._free) < _READY // 2
 
     def give_back(self, slot: Slot) -> None:
         """Take a slot whose sandbox has been reaped. Used again once it is clean, or removed."""

@@ -30,6 +30,7 @@ from hotbed.runtime.replay.pinner import Pinned, Pinner
 from hotbed.runtime.replay.request import PinRequest
 from hotbed.runtime.replay.streams import derive
 from hotbed.runtime.running import OnStart
+from hotbed.runtime.settled import settled
 from hotbed.runtime.templates import Ended
 
 _QUICK_S = 30.0
@@ -87,7 +88,7 @@ class ForkBox(BoxFiles):
         if not self.birth.done():
             self.talk.post({"op": "hello"})
             try:
-                await asyncio.wait_for(asyncio.shield(self.birth), _QUICK_S)
+                await settled(self.birth, _QUICK_S)
             except asyncio.TimeoutError:
                 self.talk.fail(SandboxFailed(f"sandbox {self.id} was not ready after {_QUICK_S:.0f} s"))
                 self.talk.check_open()
@@ -226,11 +227,11 @@ class ForkBox(BoxFiles):
         if not self._gone.done():
             killed = self.birth.done() and not self._leaves
             self.talk.end("it was closed", linger_s=_LINGER_S if killed else 0.0)
-            await asyncio.wait_for(asyncio.shield(self._gone), _KILL_S)
+            await settled(self._gone, _KILL_S)
 
-    def when_gone(self, call: Callable[[], None]) -> None:
-        """Have something called when it has ended."""
-        self._gone.add_done_callback(lambda _: call())
+    def when_gone(self, call: Callable[[str], None]) -> None:
+        """Have something called when it has ended, with the reason."""
+        self._gone.add_done_callback(lambda gone: call(gone.result()))
 
     async def wait_gone(self) -> str:
         """Wait until it has ended; the reason."""

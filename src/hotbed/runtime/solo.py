@@ -11,7 +11,7 @@ import asyncio
 import os
 import signal
 import socket
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Literal, NoReturn, Protocol
 
 from hotbed.errors import SandboxGone
@@ -19,6 +19,7 @@ from hotbed.runtime.base import BoxRequest, ExecOutcome, ExecRequest, OnOutput, 
 from hotbed.runtime.groups import Slot, run_delay_s
 from hotbed.runtime.link import close_all
 from hotbed.runtime.running import OnStart
+from hotbed.runtime.settled import settled
 from hotbed.runtime.templates import Ended
 
 KEPT = 1 << 20
@@ -85,7 +86,11 @@ class SoloBox:
         """End it; returns when nothing of it is left."""
         if not self._gone.done():
             self._home.kill_box(self.id)
-            await asyncio.wait_for(asyncio.shield(self._gone), _KILL_S)
+            await settled(self._gone, _KILL_S)
+
+    def when_gone(self, call: Callable[[str], None]) -> None:
+        """Have something called when it has ended, with the reason."""
+        self._gone.add_done_callback(lambda gone: call(gone.result()))
 
     async def wait_gone(self) -> str:
         """Wait until it has ended; the reason."""

@@ -111,14 +111,14 @@ class Spares:
                 self._stock.append(box)
         return None
 
-    def _lose(self, box: ForkBox) -> None:
+    def _lose(self, box: ForkBox, _: str) -> None:
         """One has ended. If it was parked yet, it is nothing that is kept."""
         for stock in (self._stock, self._frozen):
             if box in stock:
                 stock.remove(box)
                 self.refill_soon()
 
-    def _when_over(self) -> None:
+    def _when_over(self, _: str) -> None:
         self.refill_soon(_OVER_S)
 
     def refill_soon(self, delay_s: float = _QUIET_S) -> None:
@@ -134,6 +134,8 @@ class Spares:
 
     def wait_for(self, birth: asyncio.Future[None]) -> None:
         """Somebody waits for this fork now: with enough of them, parking waits too."""
+        if not self._wakes:
+            return
         self._awaited.add(birth)
         asyncio.get_running_loop().call_later(_BIRTH_S, self._no_longer, birth)
         birth.add_done_callback(self._no_longer)

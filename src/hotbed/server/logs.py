@@ -72,3 +72,5 @@ def configure_logs(*, level: str, file: str, form: str = "text") -> None:
     root.handlers[:] = [handler]
     root.setLevel(level.upper())
     logging.getLogger("uvicorn").setLevel(logging.WARNING)
+    logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False  # no line says any of it,
+    logging._srcfile = None  # nor where it was logged (docs.python.org/3/howto/logging.html#optimization)

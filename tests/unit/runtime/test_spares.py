@@ -23,7 +23,7 @@ class FakeBox:
     def __init__(self) -> None:
         self.alive = True
         self.home = self
-        self.told: list[Callable[[], None]] = []
+        self.told: list[Callable[[str], None]] = []
 
     def kill_box(self, number: int) -> None:
         """What its template does."""
@@ -37,7 +37,7 @@ class FakeBox:
         """As set."""
         return self.alive
 
-    def when_gone(self, call: Callable[[], None]) -> None:
+    def when_gone(self, call: Callable[[str], None]) -> None:
         """Unless `end` is called, it never is."""
         self.told.append(call)
 
@@ -45,7 +45,7 @@ class FakeBox:
         """By itself."""
         self.alive = False
         for call in self.told:
-            call()
+            call("killed")
 
     async def ready(self) -> None:
         """It is."""

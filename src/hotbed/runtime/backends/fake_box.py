@@ -215,6 +215,10 @@ class FakeBox:
         shutil.rmtree(self._root, ignore_errors=True)
         self._on_gone(self)
 
+    def when_gone(self, call: Callable[[str], None]) -> None:
+        """Have something called when it has been killed."""
+        self._gone.add_done_callback(lambda gone: call(gone.result()))
+
     async def wait_gone(self) -> str:
         """Wait until it has been killed."""
         return await asyncio.shield(self._gone)

@@ -15,8 +15,7 @@ import resource
 import socket
 import tempfile
 import time
-from collections.abc import AsyncIterator, Mapping, Set
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import Mapping, Set
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -217,48 +216,50 @@ class ForkBackend:
         self, spec: TemplateSpec, view: planning.View
     ) -> tuple[TemplateProcess, bounds.Bound | None]:
         """A template's process, within its bounds; it is not warm yet."""
-        if self._groups is None:
-            raise IsolationUnavailable("the backend has not been started")
         orders = planning.plan_of(spec, view, root=self.run.new_root(), networks=self.settings.networks)
-        return await bounds.start(self.launching, self._groups, spec.limits, orders)
+        return await bounds.start(self.launching, self._started(), spec.limits, orders)
 
     async def make_box(self, process: TemplateProcess, limits: Limits, request: BoxRequest, *, spare: bool) -> ForkBox:
         """Ask a template for one sandbox."""
         about: dict[str, Any] = {"spare": spare, "runner": request.ahead != "command", "layer": request.forkable}
-        ground: tuple[int, ...] = ()
-        async with self._slot(limits) as slot, AsyncExitStack() as unless_made:
+        ground, pair = tuple[int, ...](), tuple[socket.socket, ...]()
+        slot = await self._started().take(limits)
+        try:
             if isinstance(request.layer, LayerFiles):
                 about["depth"], ground = request.layer.depth, (request.layer.descriptor(),)
-                unless_made.callback(close_all, ground)
-            ours, theirs = map(unless_made.enter_context, socket.socketpair())
+            pair = socket.socketpair()
             number = next(self._numbers)
-            box = ForkBox(number, ours, process, limits=limits, slot=slot, pinner=self._pinner, request=request)
-            unless_made.pop_all()
-        self._spawn(process, box, limits, theirs.detach(), *ground, **about)
+            box = ForkBox(number, pair[0], process, limits=limits, slot=slot, pinner=self._pinner, request=request)
+        except BaseException:
+            self._give_back(slot, *pair)
+            close_all(ground)
+            raise
+        self._spawn(process, box, limits, pair[1].detach(), *ground, **about)
         return box
 
     async def make_solo(self, process: TemplateProcess, limits: Limits, request: BoxRequest, solo: Solo) -> SoloBox:
         """Ask a template for one sandbox that is a program."""
-        async with self._slot(limits) as slot:
+        slot = await self._started().take(limits)
+        try:
             box = SoloBox(next(self._numbers), process, slot=slot, request=request)
+        except BaseException:
+            self._give_back(slot)
+            raise
         named = {"program": solo.program, "config": dict(solo.config)}
         self._spawn(process, box, limits, solo.channel.detach(), *box.prints, solo=named)
         return box
 
-    @asynccontextmanager
-    async def _slot(self, limits: Limits) -> AsyncIterator[Slot | None]:
-        """Groups for a sandbox; given back if it cannot be made: this process may be short of descriptors."""
+    def _started(self) -> Groups:
         if self._groups is None:
             raise IsolationUnavailable("the backend has not been started")
-        slot = await self._groups.take(limits)
-        if self._groups.wants_more():
-            asyncio.ensure_future(self._groups.fill())
-        try:
-            yield slot
-        except BaseException:
-            if slot is not None:
-                self._groups.give_back(slot)
-            raise
+        return self._groups
+
+    def _give_back(self, slot: Slot | None, *ends: socket.socket) -> None:
+        """What a sandbox had, or was to have: this process may be short of descriptors."""
+        for end in ends:
+            end.close()
+        if slot is not None and self._groups is not None:
+            self._groups.give_back(slot)
 
     def _spawn(
         self, process: TemplateProcess, box: ForkBox | SoloBox, limits: Limits, channel: int, *more: int, **about: Any
@@ -284,8 +285,7 @@ class ForkBackend:
         box.on_process_end(ended)
         self._boxes.pop(box.id, None)
         self.layers.forget(box)
-        if box.slot is not None and self._groups is not None:
-            self._groups.give_back(box.slot)
+        self._give_back(box.slot)
 
 
 def _let_go(looking: asyncio.Future[tuple[planning.View, Hold]]) -> None:
