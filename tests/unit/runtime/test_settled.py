@@ -18,7 +18,7 @@ def test_what_it_comes_to_is_told_to_all_who_wait() -> None:
         both = asyncio.gather(settled(future, 5), settled(future, 5))
         await asyncio.sleep(0)
         future.set_result(7)
-        assert await both == [7, 7]
+        assert list(await both) == [7, 7]
         assert await settled(future, 0) == 7
 
     asyncio.run(run())
