@@ -16,7 +16,7 @@ import os
 import socket
 import struct
 from collections import deque
-from typing import Any, Deque, Dict, List, Optional, Sequence, Tuple
+from typing import Any, Callable, Deque, Dict, List, Optional, Sequence, Tuple
 
 Header = Dict[str, Any]
 Frame = Tuple[Header, bytes]
@@ -41,7 +41,11 @@ class Closed(EOFError):
 
 def pack(header: Header, body: bytes = b"") -> bytes:
     """One frame as bytes. The header must be plain JSON data."""
-    head = _encode(header).encode("utf-8", "surrogatepass")
+    return joined(_encode(header).encode("utf-8", "surrogatepass"), body)
+
+
+def joined(head: bytes, body: bytes) -> bytes:
+    """One frame as bytes, of a header that is JSON already."""
     return b"".join((_LENGTHS.pack(len(head), len(body)), head, body))
 
 
@@ -68,8 +72,15 @@ def _send_fds(sock: socket.socket, data: bytes, fds: Sequence[int]) -> int:
 class Decoder:
     """Bytes in, frames out. Refuses what exceeds its limits before holding it."""
 
-    def __init__(self, *, header_limit: int = HEADER_LIMIT, body_limit: int = BODY_LIMIT) -> None:
+    def __init__(
+        self,
+        *,
+        header_limit: int = HEADER_LIMIT,
+        body_limit: int = BODY_LIMIT,
+        parse: Optional[Callable[[bytes], Header]] = None,
+    ) -> None:
         self._buffer = bytearray()
+        self._parse = parse or parse_header
         self._header_limit = header_limit
         self._body_limit = body_limit
         self._taken = 0
@@ -133,7 +144,7 @@ class Decoder:
         if len(self._buffer) < size:
             return None
         head = _LENGTHS.size + _LENGTHS.unpack_from(self._buffer)[0]
-        header = parse_header(bytes(self._buffer[_LENGTHS.size : head]))
+        header = self._parse(bytes(self._buffer[_LENGTHS.size : head]))
         body = bytes(self._buffer[head:size])
         if len(self._buffer) == size:
             self._buffer = bytearray()  # gives a large body's memory back at once

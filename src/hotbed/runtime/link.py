@@ -15,6 +15,8 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import msgspec
+
 from hotbed.guest import frames
 from hotbed.guest.frames import Header
 
@@ -22,6 +24,7 @@ HEADER_LIMIT = 1 << 20
 _READ_BYTES = 1 << 16
 _READ_MOST = 1 << 20
 _FDS_LIMIT = 4
+_encode, _decode = msgspec.json.Encoder().encode, msgspec.json.Decoder().decode
 _FDS_ROOM = socket.CMSG_SPACE(_FDS_LIMIT * 4)
 
 OnFrame = Callable[[Header, bytes, list[int]], None]
@@ -43,7 +46,7 @@ class Link:
         self._loop = asyncio.get_running_loop()
         self._sock = sock
         self._fd = sock.fileno()
-        self._decoder = frames.Decoder(header_limit=header_limit, body_limit=body_limit)
+        self._decoder = frames.Decoder(header_limit=header_limit, body_limit=body_limit, parse=_parsed)
         self._on_frame = on_frame
         self._on_end = on_end
         self._carried = self._received = 0
@@ -77,7 +80,7 @@ class Link:
 
         The descriptors must stay open until it has gone.
         """
-        data = memoryview(frames.pack(header, body))
+        data = memoryview(_packed(header, body))
         if not self._unsent:
             sent = self._write(data, fds)
             if sent == len(data) or not self._open:
@@ -195,6 +198,23 @@ class Link:
 
 def _nobody(*_: object) -> None:
     """Hears what an ended link would tell."""
+
+
+def _packed(header: Header, body: bytes) -> bytes:
+    """`frames.pack` at a quarter of the price, but for text that is no UTF-8."""
+    try:
+        return frames.joined(_encode(header), body)
+    except UnicodeEncodeError:
+        return frames.pack(header, body)
+
+
+def _parsed(data: bytes) -> Header:
+    """`frames.parse_header` at a third of the price, but for what only Python's own parser takes."""
+    try:
+        header = _decode(data)
+    except (msgspec.MsgspecError, RecursionError):
+        header = None
+    return header if type(header) is dict else frames.parse_header(data)
 
 
 def close_all(fds: Sequence[int]) -> None:

@@ -71,6 +71,7 @@ def configure_logs(*, level: str, file: str, form: str = "text") -> None:
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(level.upper())
+    logging.getLogger("uvicorn.error").setLevel(logging.WARNING)  # by this one's own level it decides what to format
     logging.getLogger("uvicorn").setLevel(logging.WARNING)
     logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False  # no line says any of it,
     logging._srcfile = None  # nor where it was logged (docs.python.org/3/howto/logging.html#optimization)

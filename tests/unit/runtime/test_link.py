@@ -258,3 +258,22 @@ def at_end(theirs: socket.socket) -> bool:
         return theirs.recv(1) == b""
     except BlockingIOError:
         return False
+
+
+def test_a_header_is_what_pythons_own_json_makes_of_it() -> None:
+    """Half a surrogate pair is in a file's name, and a program may say that it took no number of seconds."""
+
+    async def test(made: Link, theirs: socket.socket, got: Got, ends: list[str]) -> None:
+        peer = Connection(theirs)
+        for header in ({"op": "stat", "path": "\ud800é"}, {"n": 10**30, "of": [1, {"a": None}], "late": 1.5}):
+            made.post(header, b"body")
+            assert peer.receive()[:2] == (header, b"body")
+            peer.send(header, b"body")
+        peer.send({"took": float("inf")})
+        await until(lambda: len(got) == 3)
+
+        assert [header for header, _, _ in got][1:] == [header, {"took": float("inf")}]
+        assert got[0][0]["path"] == "\ud800é"
+        assert not ends
+
+    linked(test)
