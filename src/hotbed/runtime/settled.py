@@ -15,7 +15,7 @@ T = TypeVar("T")
 async def settled(future: asyncio.Future[T], timeout_s: float) -> T:
     """What it comes to. Raises that, and `asyncio.TimeoutError`."""
     if not future.done():
-        loop = asyncio.get_running_loop()
+        loop = future.get_loop()
         waiter: asyncio.Future[None] = loop.create_future()
         wake = partial(_wake, waiter)
         timer = loop.call_later(timeout_s, wake, None)

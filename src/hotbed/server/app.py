@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Awaitable, Iterable
 from functools import partial
 
 from starlette.requests import Request
@@ -191,11 +191,11 @@ class Lookup:
         self._named = {path: methods for path, methods in paths.items() if "{" in path}
         self._rest = rest
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
         app: ASGIApp = self._rest
         if scope["type"] == "http":
             app = self._whole.get(scope["path"]) or self._find(scope) or app
-        await app(scope, receive, send)
+        return app(scope, receive, send)
 
     def _find(self, scope: Scope) -> Methods | None:
         words = scope["path"].split("/", 5)
@@ -214,11 +214,11 @@ class Methods:
     def __init__(self, operations: dict[str, Operation]) -> None:
         self._operations = operations
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
         operation = self._operations.get(scope["method"])
-        if operation is not None:
-            await operation(scope, receive, send)
-            return
+        return operation(scope, receive, send) if operation is not None else self._refuse(scope, receive, send)
+
+    async def _refuse(self, scope: Scope, receive: Receive, send: Send) -> None:
         allowed = ", ".join(sorted(self._operations))
         refusal = InvalidRequest(f"{scope['method']} is not possible here", hint=f"possible: {allowed}")
         response = error_response(refusal)

@@ -8,6 +8,7 @@ looks at starts no slower for them.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable
 from importlib import import_module
 
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -24,10 +25,13 @@ class Beside:
         self._house = house
         self._pages: ASGIApp | None = None
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        app = self._api
+    def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
         if scope["type"] == "http" and is_page(scope["path"]) and not _is_api_call(scope):
-            app = self._pages or await self._load()
+            return self._show(scope, receive, send)
+        return self._api(scope, receive, send)
+
+    async def _show(self, scope: Scope, receive: Receive, send: Send) -> None:
+        app = self._pages or await self._load()
         await app(scope, receive, send)
 
     async def _load(self) -> ASGIApp:

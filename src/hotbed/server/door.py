@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 from starlette.datastructures import QueryParams
 from starlette.requests import Request
@@ -55,21 +55,24 @@ class Door:
         self._refused = 0
         self._logged_s = float("-inf")
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
         if scope["type"] == "websocket":
-            return await self._socket(scope, receive, send)
+            return self._socket(scope, receive, send)
         if scope["type"] != "http":
-            return await self._own(scope, receive, send)
+            return self._own(scope, receive, send)
         key, ours = _told(scope)
         try:
             caller = self._caller(key)
         except Error as error:
-            await drain(Request(scope, receive))
-            return await self._refusal(scope, key, error)(scope, receive, send)
+            return self._refuse(scope, receive, send, key, error)
         if caller is not None:
             scope[CALLER] = caller
         app = self._own if ours or key is None else self._gateway
-        await app(scope, receive, send)
+        return app(scope, receive, send)
+
+    async def _refuse(self, scope: Scope, receive: Receive, send: Send, key: bytes | None, error: Error) -> None:
+        await drain(Request(scope, receive))
+        await self._refusal(scope, key, error)(scope, receive, send)
 
     async def _socket(self, scope: Scope, receive: Receive, send: Send) -> None:
         """A ticket in the address is as good as a key, for the one thing that it is for: its route checks it."""

@@ -189,6 +189,7 @@ def server_config(app: ASGIApp, **tls: Any) -> uvicorn.Config:
     """uvicorn as a library: no logging, signals or lifespan of its own."""
     return uvicorn.Config(
         app,
+        interface="asgi3",  # it would not see that: layers hand a request on without a coroutine of their own
         http=JoinedHttp,
         ws="wsproto",
         ws_max_size=BODY_LIMIT,
