@@ -33,7 +33,7 @@ BYTES = 32 << 20
 @dataclass(slots=True, eq=False)
 class _Asked(Generic[T]):
     fingerprint: bytes
-    task: asyncio.Task[T] | None  # None once it has failed: it would hold whatever its frames held
+    task: asyncio.Future[T] | None  # None once it has failed: it would hold whatever its frames held
     begun_s: float
     failure: Error | None = None
     size: int = 0
@@ -55,10 +55,13 @@ class Once(Generic[T]):
         self._clock = clock
         self._tenants: dict[str, _Tenant[T]] = {}
 
-    async def do(self, tenant: str, key: str, asked: bytes, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
+    async def do(
+        self, tenant: str, key: str, asked: bytes, work: Callable[[], Coroutine[Any, Any, T]], *, here: bool = False
+    ) -> T:
         """The answer, of work that is done for it now or was before. Raises `KeyReused`, and what the work raises.
 
-        The client's key comes after what it is under, and a blank.
+        The client's key comes after what it is under, and a blank. The work is a task of its own, which goes on when
+        whoever asked is cancelled; `here` if that does not happen to who asks.
         """
         of = self._tenants.get(tenant)
         if of is None:
@@ -67,6 +70,8 @@ class Once(Generic[T]):
         self._forget_old(of)
         fingerprint = hashlib.sha256(asked).digest()
         known = of.asked.get(key)
+        if known is None and here:
+            return await self._do_here(of, key, fingerprint, work)
         if known is None:
             known = self._begin(of, key, fingerprint, work)
         elif known.fingerprint != fingerprint:
@@ -79,6 +84,25 @@ class Once(Generic[T]):
         assert known.task is not None, "what has not failed runs or is done"
         return await asyncio.shield(known.task)
 
+    async def _do_here(
+        self, of: _Tenant[T], key: str, fingerprint: bytes, work: Callable[[], Coroutine[Any, Any, T]]
+    ) -> T:
+        done: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+        asked = of.asked[key] = _Asked(fingerprint, done, self._clock())
+        try:
+            answer = await work()
+            done.set_result(answer)
+            return answer
+        except Exception as failure:  # whoever else asked is told the same
+            done.set_exception(failure)
+            raise
+        except BaseException:
+            done.cancel()
+            raise
+        finally:
+            self._answered(of, key, asked, done)
+            del asked, done  # a failure holds this frame
+
     def _begin(
         self, of: _Tenant[T], key: str, fingerprint: bytes, work: Callable[[], Coroutine[Any, Any, T]]
     ) -> _Asked[T]:
@@ -87,7 +111,7 @@ class Once(Generic[T]):
         task.add_done_callback(lambda done: self._answered(of, key, asked, done))
         return asked
 
-    def _answered(self, of: _Tenant[T], key: str, asked: _Asked[T], done: asyncio.Task[T]) -> None:
+    def _answered(self, of: _Tenant[T], key: str, asked: _Asked[T], done: asyncio.Future[T]) -> None:
         """Keep what was done; forget what was not."""
         asked.answered = True
         failure = asyncio.CancelledError() if done.cancelled() else done.exception()

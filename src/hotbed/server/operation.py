@@ -189,7 +189,7 @@ class Operation:
         )
         under = call.lease.id if call.lease is not None and call.lease.held else ""
         asked = f"{self.route.method} {call.request.scope['path']}\n".encode() + raw
-        return await once.do(tenant_id(call.lease), f"{under} {key}", asked, work)
+        return await once.do(tenant_id(call.lease), f"{under} {key}", asked, work, here=not self._watched)
 
 
 async def read_body(request: Request, limit: int = BODY_LIMIT) -> bytes:

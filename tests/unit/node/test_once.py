@@ -57,18 +57,19 @@ def trying(test: Callable[[Once[bytes], Clock], Awaitable[None]]) -> None:
     asyncio.run(run())
 
 
-def test_the_same_again_has_the_same_answer_and_no_second_effect() -> None:
+@pytest.mark.parametrize("here", [False, True])
+def test_the_same_again_has_the_same_answer_and_no_second_effect(here: bool) -> None:
     """Later, and while the first is still running."""
 
     async def test(keyed: Once[bytes], clock: Clock) -> None:
         work = Work(b"one")
         work.go.clear()
-        asked = [asyncio.ensure_future(keyed.do("t", "k", b"body", work)) for _ in range(3)]
+        asked = [asyncio.ensure_future(keyed.do("t", "k", b"body", work, here=here)) for _ in range(3)]
         await asyncio.sleep(0.01)
         work.go.set()
 
         assert await asyncio.gather(*asked) == [b"one"] * 3
-        assert await keyed.do("t", "k", b"body", work) == b"one"
+        assert await keyed.do("t", "k", b"body", work, here=here) == b"one"
         assert work.done == 1
 
     trying(test)
@@ -117,42 +118,44 @@ def test_the_work_goes_on_when_who_asked_is_gone() -> None:
     trying(test)
 
 
-def test_what_was_refused_with_nothing_done_is_tried_again() -> None:
+@pytest.mark.parametrize("here", [False, True])
+def test_what_was_refused_with_nothing_done_is_tried_again(here: bool) -> None:
     """What may have been done is not."""
 
     async def test(keyed: Once[bytes], clock: Clock) -> None:
         refused = Work(AtCapacity("full"), b"then")
         with pytest.raises(AtCapacity):
-            await keyed.do("t", "k", b"x", refused)
-        assert await keyed.do("t", "k", b"x", refused) == b"then"
+            await keyed.do("t", "k", b"x", refused, here=here)
+        assert await keyed.do("t", "k", b"x", refused, here=here) == b"then"
         failed = Work(SandboxFailed("half way"))
         for _ in range(2):
             with pytest.raises(SandboxFailed):
-                await keyed.do("t", "f", b"x", failed)
+                await keyed.do("t", "f", b"x", failed, here=here)
 
         assert (refused.done, failed.done) == (2, 1)
 
     trying(test)
 
 
-def test_memory_is_bounded_by_time_by_number_and_by_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("here", [False, True])
+def test_memory_is_bounded_by_time_by_number_and_by_bytes(here: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """Oldest first."""
     monkeypatch.setattr(once, "ENTRIES", 3)
     monkeypatch.setattr(once, "BYTES", 100)
 
     async def test(keyed: Once[bytes], clock: Clock) -> None:
         for number in range(5):
-            await keyed.do("t", str(number), b"x", Work(b"1"))
+            await keyed.do("t", str(number), b"x", Work(b"1"), here=here)
         again = Work()
-        await keyed.do("t", "4", b"x", again)
+        await keyed.do("t", "4", b"x", again, here=here)
         assert again.done == 0
-        await keyed.do("t", "0", b"x", again)
+        await keyed.do("t", "0", b"x", again, here=here)
         assert again.done == 1
         await keyed.do("t", "big", b"x", Work(bytes(101)))
-        await keyed.do("t", "big", b"x", again)
+        await keyed.do("t", "big", b"x", again, here=here)
         assert again.done == 2
         clock.now += once.KEPT_S + 1
-        await keyed.do("t", "big", b"x", again)
+        await keyed.do("t", "big", b"x", again, here=here)
         assert again.done == 3
 
     trying(test)
@@ -162,7 +165,8 @@ class Thing:
     """What can be seen to be forgotten."""
 
 
-def test_a_failure_that_is_kept_holds_nothing_of_its_requests(caplog: pytest.LogCaptureFixture) -> None:
+@pytest.mark.parametrize("here", [False, True])
+def test_a_failure_that_is_kept_holds_nothing_of_its_requests(here: bool, caplog: pytest.LogCaptureFixture) -> None:
     """A traceback has the frames, and those the body: up to 64 MiB for each key, and no bound counts them."""
     caplog.set_level(logging.CRITICAL, "hotbed.node.nursery")  # pytest would keep the error that it logs
 
@@ -178,7 +182,7 @@ def test_a_failure_that_is_kept_holds_nothing_of_its_requests(caplog: pytest.Log
             body = Thing()
             bodies.append(weakref.ref(body))
             with pytest.raises(SandboxFailed, match=r"half way \(hint: so it is\)"):
-                await keyed.do("t", "k", b"x", fail)
+                await keyed.do("t", "k", b"x", fail, here=here)
 
         for _ in range(2):
             await ask()
