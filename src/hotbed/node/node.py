@@ -214,11 +214,14 @@ class Node:
         self.stats.fork_ms.add(held.box.fork_time_ms)
         return held
 
-    def keep(self, held: HeldBox, template: Template, request: CreateSandbox, seed: str, **about: Any) -> Session:
+    def keep(
+        self, held: HeldBox, template: Template, request: CreateSandbox, seed: str, *, id: str = "", **about: Any
+    ) -> Session:
         """Give a sandbox a name and a clock; `about` are fields of its session. `SandboxGone` for one that ends."""
         if held.is_ending:  # its lease ended in the instant in which it was ready, and nobody would hear of its end
             raise SandboxGone("the sandbox ended while it was being made", hint="the client is gone")
         session = Session(
+            id=id or self.sessions.new_id(),
             held=held,
             template=template,
             seed=seed,
@@ -228,7 +231,7 @@ class Node:
             label=request.label or "",
             labels=request.labels,
             group=request.group or "",
-            **{"id": self.sessions.new_id(), **about},
+            **about,
         )
         self.sessions.add(session)
         self.egress.name(held.box, sandbox_id=session.id)

@@ -130,9 +130,11 @@ class ForkTemplate:
 
     async def start(self) -> TemplateProcess:
         """The living process, started if there is none. Raises `TemplateFailed`, `IsolationUnavailable`."""
+        if self.process is not None:
+            return self.process
         async with self._starting:
-            if self._process is not None and self._process.is_alive():
-                return self._process
+            if self.process is not None:
+                return self.process
             await self._backend.make_room()
             process, bound = await self._backend.start_process(self.spec, self._view)
             try:
