@@ -128,7 +128,7 @@ class ForkBox(BoxFiles):
             else:
                 answer = await self._watch(name, asyncio.ensure_future(asking), on_output, on_start)
         except SandboxGone:
-            if self.slot is not None and self.slot.was_out_of_memory():
+            if self.ran_out_of_memory():
                 return execs.lost_to_memory()
             raise
         except asyncio.CancelledError:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import gc
 import os
 import socket
@@ -126,6 +127,41 @@ def test_lie_costs_the_liar_its_sandbox() -> None:
             await box.exec(CODE)
 
     boxed(test)
+
+
+class Slot:
+    """A cgroup of which nothing can be asked once it was given back."""
+
+    def __init__(self, out: bool) -> None:
+        self.out, self.open = out, True
+
+    def was_out_of_memory(self) -> bool:
+        """As it was made."""
+        if not self.open:
+            raise OSError(errno.EBADF, "closed, or somebody else's")
+        return self.out
+
+
+@pytest.mark.parametrize("out", [True, False])
+def test_how_it_ended_is_not_asked_of_a_cgroup_that_was_given_back(out: bool) -> None:
+    """The whole template was killed, and its cgroups were closed, before who waited for the program was told."""
+
+    async def run() -> None:
+        ours, theirs = socket.socketpair()
+        with theirs:
+            slot: Any = Slot(out)
+            box = ForkBox(5, ours, Agent(theirs), limits=Limits(output_bytes=1000), slot=slot)
+            asked = asyncio.ensure_future(box.exec(CODE))
+            await asyncio.sleep(0)
+            box.on_process_end(Ended(status=9, reason="the template ended"))
+            slot.open = False
+            if out:
+                assert (await asked).status == "oom"
+            else:
+                with pytest.raises(SandboxGone):
+                    await asked
+
+    asyncio.run(run())
 
 
 def test_who_is_killed_is_not_woken_to_end_by_itself() -> None:
