@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 from starlette.datastructures import Headers, QueryParams
-from starlette.types import Receive, Scope, Send
+from starlette.types import Message, Receive, Scope, Send
 
 from hotbed.errors import NotFound
 from hotbed.node.node import Node
@@ -55,7 +55,7 @@ class Socket:
     async def send_bytes(self, data: bytes) -> None:
         """A binary message; waits while the client does not read."""
         async with self._writing:
-            await self._send({"type": "websocket.send", "bytes": data})
+            await self._say({"type": "websocket.send", "bytes": data})
 
     async def send_event(self, event: Any) -> None:
         """A text message with a value of the wire."""
@@ -64,11 +64,17 @@ class Socket:
     async def send_text(self, text: str) -> None:
         """A text message."""
         async with self._writing:
-            await self._send({"type": "websocket.send", "text": text})
+            await self._say({"type": "websocket.send", "text": text})
 
     async def close(self, code: int = GOING_AWAY) -> None:
         """Say goodbye."""
-        await self._send({"type": "websocket.close", "code": code})
+        await self._say({"type": "websocket.close", "code": code})
+
+    async def _say(self, message: Message) -> None:
+        try:
+            await self._send(message)
+        except OSError:  # an ASGI server's word for a client that has hung up
+            raise Gone from None
 
 
 @dataclass(slots=True, kw_only=True)
@@ -97,14 +103,22 @@ class SocketOperation:
         await receive()  # websocket.connect
         socket = Socket(scope, receive, send)
         try:
-            await self._handler(self._node, SocketCall(socket=socket, caller=scope.get(CALLER)))
-            await socket.close()
+            await self._serve(socket, scope.get(CALLER))
         except Gone:
             return
         except Exception as failure:  # noqa: BLE001  the socket's boundary: every failure is told
+            await error_response(failure)(scope, receive, send)
+
+    async def _serve(self, socket: Socket, caller: Caller | None) -> None:
+        """Raises what went wrong before the socket was accepted; what does later is told by it."""
+        try:
+            await self._handler(self._node, SocketCall(socket=socket, caller=caller))
+            await socket.close()
+        except Gone:
+            raise
+        except Exception as failure:  # the boundary again, of a socket that is open
             if not socket.accepted:
-                await error_response(failure)(scope, receive, send)
-                return
+                raise
             error = msgspec.Raw(error_json(as_error(failure)).encode())
             await socket.send_event({"error": error, "event": "error"})
             await socket.close(FAILED)

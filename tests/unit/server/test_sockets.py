@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from starlette.types import ASGIApp
+import pytest
+from starlette.types import ASGIApp, Message, Scope
 
 from hotbed.errors import InvalidRequest, NotFound
 from hotbed.node.node import Node
@@ -83,6 +84,30 @@ def test_a_client_that_is_gone_is_told_nothing() -> None:
 
     assert asyncio.run(run()) == 0
     assert issubclass(Gone, Exception)
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_a_client_that_hung_up_while_it_was_told_is_no_failure(fails: bool, caplog: pytest.LogCaptureFixture) -> None:
+    """uvicorn raises an OSError then; each hang-up was logged as unforeseen, with a traceback."""
+
+    async def handler(node: Node, call: SocketCall) -> None:
+        await call.socket.accept()
+        if fails:
+            raise InvalidRequest("nobody hears this")
+
+    async def run() -> None:
+        async def send(message: Message) -> None:
+            if message["type"] != "websocket.accept":
+                raise OSError
+
+        async def receive() -> Message:
+            return {"type": "websocket.connect"}
+
+        scope: Scope = {"type": "websocket", "query_string": b"", "headers": [], "path_params": {}}
+        await SocketOperation(handler, NODE)(scope, receive, send)
+
+    asyncio.run(run())
+    assert caplog.records == []
 
 
 def test_a_path_without_a_socket_says_so() -> None:
