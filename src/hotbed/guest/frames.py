@@ -11,12 +11,13 @@ Both ends may be hostile to each other, so every length is capped and every head
 from __future__ import annotations
 
 import array
-import json
 import os
 import socket
 import struct
 from collections import deque
 from typing import Any, Callable, Deque, Dict, List, Optional, Sequence, Tuple
+
+from . import jsontext
 
 Header = Dict[str, Any]
 Frame = Tuple[Header, bytes]
@@ -26,9 +27,14 @@ BODY_LIMIT = 512 << 20
 FDS_LIMIT = 253  # SCM_MAX_FD, include/net/scm.h
 
 _LENGTHS = struct.Struct("!II")
+_LENGTHS_SIZE = _LENGTHS.size
+_lengths = _LENGTHS.unpack_from
 _CHUNK = 1 << 16
-_encode = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
 FDS_ROOM = socket.CMSG_SPACE(FDS_LIMIT * 4)
+# Plain ints, not enums; and functions by names of their own: after a fork each object on the way is a page to copy.
+_SOL_SOCKET, _SCM_RIGHTS = int(socket.SOL_SOCKET), int(socket.SCM_RIGHTS)
+_CLOEXEC = int(socket.MSG_CMSG_CLOEXEC)
+_loads, _dumps = jsontext.loads, jsontext.dumps
 
 
 class FrameError(ValueError):
@@ -41,7 +47,8 @@ class Closed(EOFError):
 
 def pack(header: Header, body: bytes = b"") -> bytes:
     """One frame as bytes. The header must be plain JSON data."""
-    return joined(_encode(header).encode("utf-8", "surrogatepass"), body)
+    head = _dumps(header)
+    return _LENGTHS.pack(len(head), len(body)) + head + body
 
 
 def joined(head: bytes, body: bytes) -> bytes:
@@ -124,32 +131,33 @@ class Decoder:
 
     def missing(self) -> int:
         """How many bytes the frame at hand still lacks (at least 1), so that a reader can ask for them at once."""
-        return max(1, self._size() - len(self._buffer))
+        if len(self._buffer) < _LENGTHS_SIZE:
+            return _LENGTHS_SIZE - len(self._buffer)
+        return max(1, self._ends()[1] - len(self._buffer))
 
-    def _size(self) -> int:
-        if len(self._buffer) < _LENGTHS.size:
-            return _LENGTHS.size
-        head, body = _LENGTHS.unpack_from(self._buffer)
+    def _ends(self) -> Tuple[int, int]:
+        """Where the header and the body of the frame at hand end, whose lengths are there."""
+        head, body = _lengths(self._buffer)
         if head > self._header_limit or body > self._body_limit:
             raise FrameError(
                 f"frame of {head}+{body} bytes exceeds the limit of {self._header_limit}+{self._body_limit}"
             )
-        return _LENGTHS.size + int(head) + int(body)
+        return _LENGTHS_SIZE + head, _LENGTHS_SIZE + head + body
 
     def next(self) -> Optional[Frame]:
         """The next whole frame, or None until more is fed."""
-        if len(self._buffer) < _LENGTHS.size:
+        buffer = self._buffer
+        if len(buffer) < _LENGTHS_SIZE:
             return None
-        size = self._size()
-        if len(self._buffer) < size:
+        head, end = self._ends()
+        if len(buffer) < end:
             return None
-        head = _LENGTHS.size + _LENGTHS.unpack_from(self._buffer)[0]
-        header = self._parse(bytes(self._buffer[_LENGTHS.size : head]))
-        body = bytes(self._buffer[head:size])
-        if len(self._buffer) == size:
+        header = self._parse(bytes(buffer[_LENGTHS_SIZE:head]))
+        body = bytes(buffer[head:end])
+        if len(buffer) == end:
             self._buffer = bytearray()  # gives a large body's memory back at once
         else:
-            del self._buffer[:size]
+            del buffer[:end]
         self._taken += 1
         return header, body
 
@@ -157,7 +165,7 @@ class Decoder:
 def parse_header(data: bytes) -> Header:
     """A header's JSON, checked to be an object."""
     try:
-        header = json.loads(data.decode("utf-8", "surrogatepass"))
+        header = _loads(data)
     except (ValueError, RecursionError) as error:
         raise FrameError(f"frame header is not JSON: {error}") from None
     if type(header) is not dict:
@@ -167,17 +175,17 @@ def parse_header(data: bytes) -> Header:
 
 def only(data: bytes) -> Optional[Header]:
     """The header of the frame that this is, if it is just one and whole. Raises `FrameError`."""
-    if len(data) < _LENGTHS.size:
+    if len(data) < _LENGTHS_SIZE:
         return None
-    head, body = _LENGTHS.unpack_from(data)
-    if len(data) != _LENGTHS.size + head + body:
+    head, body = _lengths(data)
+    if len(data) != _LENGTHS_SIZE + head + body:
         return None
-    return parse_header(data[_LENGTHS.size : _LENGTHS.size + head])
+    return parse_header(data[_LENGTHS_SIZE : _LENGTHS_SIZE + head])
 
 
 def body_of(data: bytes) -> bytes:
     """The body of such a frame."""
-    return data[_LENGTHS.size + _LENGTHS.unpack_from(data)[0] :]
+    return data[_LENGTHS_SIZE + _lengths(data)[0] :]
 
 
 class Connection:
@@ -215,16 +223,16 @@ class Connection:
             self._fill()
 
     def _fill(self) -> None:
-        want = max(_CHUNK, min(self._decoder.missing(), 1 << 20))
+        want = max(_CHUNK, min(self._decoder.missing(), 1 << 20)) if self._decoder.pending() else _CHUNK
         try:
-            data, ancillary, _, _ = self.sock.recvmsg(want, FDS_ROOM, socket.MSG_CMSG_CLOEXEC)
+            data, ancillary, _, _ = self.sock.recvmsg(want, FDS_ROOM, _CLOEXEC)
         except ConnectionResetError as error:
             raise Closed(str(error)) from None
         self.take(data, ancillary)
 
     def take(self, data: bytes, ancillary: Sequence[Tuple[int, int, bytes]]) -> None:
         """What a recvmsg gave, to be received as frames. Raises `Closed` if that was nothing."""
-        fds = unpack_fds(ancillary)
+        fds = unpack_fds(ancillary) if ancillary else ()
         if not data:
             raise Closed("the other end closed the socket")
         self._decoder.feed(data, fds)
@@ -238,8 +246,8 @@ class Connection:
 
 def unpack_fds(ancillary: Sequence[Tuple[int, int, bytes]]) -> List[int]:
     """The descriptors in recvmsg's ancillary data."""
-    fds = array.array("i")
+    fds: List[int] = []
     for level, kind, data in ancillary:
-        if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
-            fds.frombytes(data[: len(data) - len(data) % fds.itemsize])
-    return list(fds)
+        if level == _SOL_SOCKET and kind == _SCM_RIGHTS:
+            fds += memoryview(data)[: len(data) & -4].cast("i")
+    return fds

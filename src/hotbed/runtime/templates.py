@@ -21,6 +21,7 @@ import msgspec
 
 from hotbed.errors import TemplateFailed
 from hotbed.guest import frames, kernel
+from hotbed.guest.template import control, newborn
 
 log = logging.getLogger(__name__)
 
@@ -151,7 +152,7 @@ class TemplateProcess:
         """SIGKILL one sandbox's pid 1, and with it everything in it."""
         if box_id in self._boxes and self.is_alive():
             try:
-                self._control.send(b'{"op":"kill","id":%d}' % box_id)
+                self._control.send(control.KILL.pack(0, box_id))
             except BlockingIOError:
                 self._loop.call_later(0.001, self.kill_box, box_id)
             except OSError:
@@ -199,8 +200,7 @@ class TemplateProcess:
 
     def _send_batch(self, batch: Sequence[Spawn]) -> bool:
         """Whether it went out; False to try again. A broken channel ends the template."""
-        boxes = [{"id": order.id, "fds": len(order.fds), **order.header} for order in batch]
-        data = _encode({"op": "fork", "boxes": boxes})
+        data = _encode([newborn.order(each.id, len(each.fds), each.header) for each in batch])
         try:
             socket.send_fds(self._control, [data], [fd for order in batch for fd in order.fds])
         except (BlockingIOError, InterruptedError):
@@ -220,6 +220,9 @@ class TemplateProcess:
             if not data:
                 self._end("it exited")
                 return
+            if data[0] == 0:
+                self._on_exit(*control.EXIT.unpack(data)[1:])
+                continue
             message = _decoded(data)
             if message["op"] == "witness":
                 self._on_witness(frames.unpack_fds(ancillary))
@@ -228,17 +231,16 @@ class TemplateProcess:
 
     def _on_message(self, message: Mapping[str, Any]) -> None:
         op = message["op"]
-        if op == "exit":
-            cpu_us = message["utime_us"] + message["stime_us"]
-            reason = describe_status(message["status"])
-            ended = Ended(status=message["status"], reason=reason, maxrss_kib=message["maxrss_kib"], cpu_us=cpu_us)
-            self._box_ended(message["id"], ended)
-        elif op == "failed":
+        if op == "failed":
             self._box_ended(message["id"], Ended(status=None, reason=message["message"]))
         elif op == "ready" and not self._ready.done():
             self._ready.set_result(message)
         elif op == "broken" and not self._ready.done():
             self._ready.set_exception(TemplateFailed(f"the template could not be warmed:\n{message['message']}"))
+
+    def _on_exit(self, box_id: int, status: int, maxrss_kib: int, cpu_us: int) -> None:
+        reason = describe_status(status)
+        self._box_ended(box_id, Ended(status=status, reason=reason, maxrss_kib=maxrss_kib, cpu_us=cpu_us))
 
     def _on_witness(self, fds: Sequence[int]) -> None:
         if self._witness is not None and not self._witness.done():

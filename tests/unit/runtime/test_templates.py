@@ -13,7 +13,10 @@ import pytest
 
 from hotbed.errors import TemplateFailed
 from hotbed.guest.frames import unpack_fds
+from hotbed.guest.template import control, isolate
 from hotbed.runtime.templates import Ended, Spawn, TemplateProcess, describe_status
+
+LIMITS = {"memory_mib": 64, "pids": 7, "disk_mib": 16, "files": 100, "open_files": 99}
 
 
 class Peer:
@@ -52,7 +55,8 @@ def with_template(test: Callable[[TemplateProcess, Peer], Awaitable[None]]) -> N
 def spawn(number: int, ended: list[tuple[int, Ended]]) -> Spawn:
     """An order for one sandbox with one descriptor."""
     fd = os.open("/dev/null", os.O_RDONLY)
-    return Spawn(id=number, header={"hostname": "x"}, fds=(fd,), on_end=lambda end: ended.append((number, end)))
+    header = {"hostname": "x", "limits": LIMITS, "events": ["pids"], "cgroups": 0}
+    return Spawn(id=number, header=header, fds=(fd,), on_end=lambda end: ended.append((number, end)))
 
 
 def test_spawns_of_one_turn_travel_in_one_message() -> None:
@@ -66,8 +70,38 @@ def test_spawns_of_one_turn_travel_in_one_message() -> None:
         for fd in fds:
             os.close(fd)
 
-        assert [(box["id"], box["fds"]) for box in message["boxes"]] == [(1, 1), (2, 1), (3, 1)]
+        assert [order[:2] for order in message] == [[1, 1], [2, 1], [3, 1]]
         assert len(fds) == 3 and process.boxes() == 3
+
+    with_template(test)
+
+
+def test_an_order_says_how_the_sandbox_is_shut_in_and_what_its_agent_is_told() -> None:
+    """The one by place, worked out here; the other by name."""
+
+    async def test(process: TemplateProcess, peer: Peer) -> None:
+        order = spawn(1, [])
+        process.spawn(order)
+        [[number, fds, groups, shape, box]], received = await peer.receive()
+        os.close(received[0])
+
+        assert (number, fds, groups) == (1, 1, 0)
+        assert shape == json.loads(json.dumps(isolate.shape(order.header)))
+        assert box == {"hostname": "x", "limits": LIMITS, "events": ["pids"]}
+
+    with_template(test)
+
+
+def test_a_box_is_killed_by_its_number() -> None:
+    """In a few bytes: it is said for each."""
+
+    async def test(process: TemplateProcess, peer: Peer) -> None:
+        process.spawn(spawn(3, []))
+        _, fds = await peer.receive()
+        os.close(fds[0])
+        process.kill_box(3)
+
+        assert control.KILL.unpack(peer.sock.recv(64)) == (0, 3)
 
     with_template(test)
 
@@ -82,7 +116,7 @@ def test_many_spawns_are_split_below_the_kernels_limits() -> None:
         seen = 0
         while seen < 120:
             message, fds = await peer.receive()
-            assert len(fds) == len(message["boxes"]) <= 200
+            assert len(fds) == len(message) <= 200
             seen += len(fds)
             for fd in fds:
                 os.close(fd)
@@ -100,7 +134,7 @@ def test_end_of_a_sandbox_is_told_to_its_owner_only() -> None:
         _, fds = await peer.receive()
         for fd in fds:
             os.close(fd)
-        peer.say(op="exit", id=2, status=9, maxrss_kib=10, utime_us=3, stime_us=4)
+        peer.sock.send(control.EXIT.pack(0, 2, 9, 10, 7))
         while not ended:
             await asyncio.sleep(0.001)
 

@@ -16,15 +16,13 @@ nested lists.
 
 from __future__ import annotations
 
-import json
-import json.encoder
 import re
 import struct
 import sys
 from math import prod
 from typing import Any, Dict, List, Sequence
 
-from .. import frames
+from .. import frames, jsontext
 
 VALUE_LIMIT = 64 << 20  # of an action or an observation, as its bytes
 FRAME_LIMIT = VALUE_LIMIT + (64 << 10)
@@ -69,16 +67,7 @@ def _refuse(value: Any) -> Any:
     raise TypeError(f"a value of type {type(value).__name__} is not JSON")
 
 
-def _encoder() -> Any:
-    """The C encoder that `json.JSONEncoder.encode` makes anew for every call, made once; or what does the same."""
-    make = getattr(json.encoder, "c_make_encoder", None)
-    text = json.encoder.encode_basestring_ascii
-    if make is None:
-        return lambda value, _: json.JSONEncoder(separators=(",", ":"), check_circular=False).encode(value)
-    return make(None, _refuse, text, None, ":", ",", False, False, True)
-
-
-_chunks = _encoder()
+_chunks = jsontext.encoder(_refuse)
 
 
 def _pack_spilled(header: frames.Header) -> bytes:

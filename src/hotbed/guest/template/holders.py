@@ -15,9 +15,6 @@ class Holders:
     def __init__(self) -> None:
         self._pids: Dict[int, int] = {}
 
-    def __contains__(self, pidfd: int) -> bool:
-        return pidfd in self._pids
-
     def start(self, order: Dict[str, Any], pid: int, fds: Sequence[int]) -> int:
         """Fork one for the sandbox with this pid 1; its pidfd. It answers on the first, a socket. Raises OSError."""
         holder = os.fork()

@@ -13,9 +13,9 @@ import sys
 from typing import Callable, Dict
 
 from .. import kernel
-from . import isolate, networks
+from . import isolate, networks, newborn
 
-ROUNDS = 30
+ROUNDS = 30  # often enough for the interpreter to specialise what it runs
 _KINDS = (
     ("mnt", kernel.CLONE_NEWNS),
     ("ipc", kernel.CLONE_NEWIPC),
@@ -25,14 +25,14 @@ _KINDS = (
 )
 
 
-def run(isolator: isolate.Isolator, pool: networks.NetworkPool) -> None:
-    """Go through it often enough for the interpreter to specialise it, and come back."""
+def run(child: newborn.Newborn, pool: networks.NetworkPool, null: int, rounds: int) -> None:
+    """Go through it, and come back. `null` stands for the socket."""
     homes = [(os.open("/proc/self/ns/" + name, os.O_RDONLY | os.O_CLOEXEC), kind) for name, kind in _KINDS]
-    box = {"limits": _harmless(), "hostname": "sandbox"}
-    for _ in range(ROUNDS):
+    shape = isolate.shape({"limits": _harmless(), "hostname": "sandbox"})
+    for _ in range(rounds):
         network = pool.lease()
         try:
-            isolator.rehearse(box, network.fd)
+            child.rehearse((0, 1, 0, shape, {"events": ["rehearsed"]}), network.fd, null)
         finally:
             for fd, kind in homes:
                 kernel.setns(fd, kind)
@@ -42,10 +42,10 @@ def run(isolator: isolate.Isolator, pool: networks.NetworkPool) -> None:
         os.close(fd)
 
 
-def run_forks(fork: Callable[[], None]) -> None:
+def run_forks(fork: Callable[[], None], rounds: int) -> None:
     """The template's own part, and what the runtime does around a fork."""
     threading = sys.modules.get("threading")
-    for _ in range(ROUNDS):
+    for _ in range(rounds):
         fork()
         if threading is not None:
             threading._after_fork()  # only renews locks that nobody holds

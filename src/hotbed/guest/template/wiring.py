@@ -137,12 +137,12 @@ def refuse(channel: int, error: OSError) -> None:
         pass  # then it hears of the channel's end
 
 
-def serve(child: Any, home: int, message: Dict[str, Any], fds: Sequence[int]) -> None:
-    """Answer the node's `wire`: the child is a sandbox of this template, or None when it has ended already."""
+def serve(network: Any, home: int, message: Dict[str, Any], fds: Sequence[int]) -> None:
+    """Answer the node's `wire`: the network is that of a sandbox, or None when it has ended already."""
     try:
-        if child is not None:
-            again, child.network.wired = child.network.wired, True
-            wire(child.network.fd, home, message["ports"], fds[0], again=again)
+        if network is not None:
+            again, network.wired = network.wired, True
+            wire(network.fd, home, message["ports"], fds[0], again=again)
     except OSError as error:
         refuse(fds[0], error)
     finally:

@@ -13,7 +13,7 @@ from hotbed.guest.template import holders, layers
 
 
 def test_a_holder_answers_and_is_reaped(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Known by its pidfd until then."""
+    """Nothing is left of it."""
 
     def become(_order: object, pid: int, fds: Sequence[int]) -> None:
         os.write(fds[0], str(pid).encode())
@@ -24,8 +24,10 @@ def test_a_holder_answers_and_is_reaped(monkeypatch: pytest.MonkeyPatch) -> None
     ours, theirs = socket.socketpair()
     with ours, theirs:
         pidfd = held.start({}, 42, [theirs.fileno()])
-        assert pidfd in held and ours.recv(8) == b"42"
+        holder = held._pids[pidfd]
+        assert ours.recv(8) == b"42"
         select.select([pidfd], [], [], 10)
         held.reap(pidfd)
 
-    assert pidfd not in held
+    with pytest.raises(ChildProcessError):
+        os.waitpid(holder, os.WNOHANG)

@@ -66,17 +66,24 @@ def test_used_namespace_is_dropped_and_clean_one_is_leased_again(pool: networks.
     assert used.closed and not clean.closed
 
 
-def test_message_without_the_counter_counts_as_used() -> None:
-    """Never lease again what cannot be told."""
-    assert networks.loopback_packets(bytes(64)) == 1
+def answer(*, kind: int = 92, index: int = 1, attribute: int = 1, packets: int = 0) -> bytes:
+    """What the kernel says of the loopback, RTM_NEWSTATS with IFLA_STATS_LINK_64, or something else."""
+    head = struct.pack("=IHHII", 44, kind, 0, 1, 0) + struct.pack("=BxHII", 0, 0, index, 1)
+    return head + struct.pack("=HHQ", 204, attribute, packets)
+
+
+@pytest.mark.parametrize(
+    "message", [b"", answer()[:-1], bytes(64), answer(kind=2), answer(index=2), answer(attribute=2)]
+)
+def test_message_without_the_counter_counts_as_used(message: bytes) -> None:
+    """Never lease again what cannot be told: an error, another interface, other statistics."""
+    assert networks.loopback_packets(message) == 1
 
 
 def test_counter_is_read_from_the_attribute() -> None:
-    """IFLA_STATS64 begins with rx_packets."""
-    other = struct.pack("=HHI", 8, 3, 0)
-    stats = struct.pack("=HHQ", 12, 23, 7)
-
-    assert networks.loopback_packets(bytes(32) + other + stats) == 7
+    """IFLA_STATS_LINK_64 begins with rx_packets."""
+    assert networks.loopback_packets(answer(packets=7)) == 7
+    assert networks.loopback_packets(answer()) == 0
 
 
 def test_traffic_on_the_loopback_is_seen() -> None:

@@ -35,17 +35,17 @@ class FakePool:
         self.out -= 1
 
 
-class FakeIsolator:
+class FakeNewborn:
     """Counts its rehearsals; the last one fails."""
 
     def __init__(self, fail_at: int = 0) -> None:
-        self.boxes: list[Any] = []
+        self.orders: list[Any] = []
         self._fail_at = fail_at
 
-    def rehearse(self, box: Any, network: int) -> None:
+    def rehearse(self, order: Any, network: int, sock: int) -> None:
         """Note it."""
-        self.boxes.append(box)
-        if len(self.boxes) == self._fail_at:
+        self.orders.append(order)
+        if len(self.orders) == self._fail_at:
             raise OSError("refused")
 
 
@@ -60,31 +60,31 @@ def entered(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 def test_every_round_comes_home(entered: list[int]) -> None:
     """Also the one that fails; and what was leased is given back."""
-    isolator, pool = FakeIsolator(), FakePool()
+    child, pool = FakeNewborn(), FakePool()
 
-    rehearsal.run(isolator, pool)  # type: ignore[arg-type]  # fakes
+    rehearsal.run(child, pool, 0, 3)  # type: ignore[arg-type]  # fakes
 
-    assert len(isolator.boxes) == rehearsal.ROUNDS and pool.out == 0
-    assert len(entered) == 5 * rehearsal.ROUNDS
+    assert len(child.orders) == 3 and pool.out == 0
+    assert len(entered) == 5 * 3
 
 
 def test_failing_round_comes_home_too(entered: list[int]) -> None:
     """A template that stays in a half-made sandbox would fork from there."""
     with pytest.raises(OSError, match="refused"):
-        rehearsal.run(FakeIsolator(fail_at=2), FakePool())  # type: ignore[arg-type]  # fakes
+        rehearsal.run(FakeNewborn(fail_at=2), FakePool(), 0, 3)  # type: ignore[arg-type]  # fakes
 
     assert len(entered) == 10
 
 
 def test_rehearsed_limits_are_the_templates_own(entered: list[int]) -> None:
     """A hard limit that is lowered cannot be raised again."""
-    isolator = FakeIsolator()
+    child = FakeNewborn()
 
-    rehearsal.run(isolator, FakePool())  # type: ignore[arg-type]  # fakes
+    rehearsal.run(child, FakePool(), 0, 3)  # type: ignore[arg-type]  # fakes
 
-    limits = isolator.boxes[0]["limits"]
-    assert limits["open_files"] == resource.getrlimit(resource.RLIMIT_NOFILE)[1]
-    assert limits["pids"] == resource.getrlimit(resource.RLIMIT_NPROC)[1]
+    limits = dict(child.orders[0][3][2])
+    assert limits[resource.RLIMIT_NOFILE] == resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    assert limits[resource.RLIMIT_NPROC] == resource.getrlimit(resource.RLIMIT_NPROC)[1]
 
 
 def test_forks_are_rehearsed_as_often(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -96,6 +96,6 @@ def test_forks_are_rehearsed_as_often(monkeypatch: pytest.MonkeyPatch) -> None:
     renewed: list[None] = []
     monkeypatch.setattr(threading, "_after_fork", lambda: renewed.append(None))
 
-    rehearsal.run_forks(lambda: forks.append(None))
+    rehearsal.run_forks(lambda: forks.append(None), 4)
 
-    assert len(forks) == len(renewed) == rehearsal.ROUNDS
+    assert len(forks) == len(renewed) == 4

@@ -34,9 +34,9 @@ def test_a_namespace_that_cannot_be_entered_is_told() -> None:
     """Then there are no doors, and nobody waits for them."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     null = os.open("/dev/null", os.O_RDONLY)
-    child = SimpleNamespace(network=SimpleNamespace(fd=null, wired=False))
+    network = SimpleNamespace(fd=null, wired=False)
     with ours:
-        wiring.serve(child, null, {"ports": [80]}, [theirs.detach()])
+        wiring.serve(network, null, {"ports": [80]}, [theirs.detach()])
 
         assert "error" in json.loads(ours.recv(1000))
     os.close(null)
