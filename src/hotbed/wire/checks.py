@@ -7,6 +7,7 @@ import os
 import re
 from collections.abc import Iterable, Mapping
 from typing import Any
+from urllib.parse import quote
 
 from hotbed.errors import BadPath, InvalidRequest, InvalidSeed
 
@@ -52,6 +53,12 @@ def require_path(path: str) -> None:
         ) from None
     if not usable:
         raise BadPath(f"path {path[:64]!r} is not usable", hint="paths hold no NUL and stay below 4096 bytes")
+
+
+def segment(name: str, value: str) -> str:
+    """A path's segment, percent-encoded. Refused if empty, for the path would be another one."""
+    require(value != "", f"{name} is empty", hint="give the one that is meant")
+    return quote(value, safe="")
 
 
 def require_seed(seed: str | None) -> None:

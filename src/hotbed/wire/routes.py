@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import quote
 
 from hotbed.wire import (
     checks,
@@ -43,9 +42,7 @@ class Route:
 
     def url(self, **segments: str) -> str:
         """The path with its `{segments}` filled in, each percent-encoded. Raises `InvalidRequest` for an empty one."""
-        for name, value in segments.items():
-            checks.require(value != "", f"{name} is empty", hint="give the one that is meant")
-        return self.path.format(**{name: quote(value, safe="") for name, value in segments.items()})
+        return self.path.format(**{name: checks.segment(name, value) for name, value in segments.items()})
 
 
 HEALTH = Route(name="health", method="GET", path="/v1/health", reply=health.Health)
