@@ -232,3 +232,22 @@ def test_more_input_than_any_buffer_arrives_whole(harness: Harness) -> None:
         outcome = harness.run(talk())
 
     assert outcome.stdout.split()[1] == b"2097152"
+
+
+def test_the_input_of_an_idle_terminal_can_be_ended(harness: Harness) -> None:
+    """As by Ctrl-D: the program reads its end, and the sandbox goes on. The fake has no terminals."""
+    started: list[Running] = []
+    request = ExecRequest(
+        kind="commands", argv=(("cat",),), stdin_open=True, terminal=None if harness.name == "fake" else (24, 80)
+    )
+
+    async def talk() -> ExecOutcome:
+        running = asyncio.ensure_future(box.exec(request, None, started.append))
+        while not started:
+            await asyncio.sleep(0.001)
+        started[0].end_input()
+        return await running
+
+    with harness.box() as box:
+        assert harness.run(talk()).status == "ok"
+        assert harness.run(box.exec(ExecRequest(kind="command", program=b"true"))).status == "ok"
