@@ -17,6 +17,8 @@ from pathlib import Path
 import pytest
 
 from hotbed import Draining, Sandbox, connect
+from hotbed.sdk.addresses import Address
+from hotbed.sdk.async_transport import dialled
 from tests.e2e.node_process import NodeProcess, node_process
 from tests.interop.published import free_port
 
@@ -60,7 +62,9 @@ async def burst(node: NodeProcess, count: int, request: bytes) -> list[int]:
     """So many requests at once, each on a connection of its own: their statuses."""
 
     async def one() -> int:
-        reader, writer = await asyncio.open_unix_connection(str(node.socket))
+        local = await dialled(Address(unix_path=str(node.socket)), 280)
+        local.setblocking(False)
+        reader, writer = await asyncio.open_unix_connection(sock=local)
         writer.write(request)
         status = int((await reader.readline()).split()[1])
         writer.close()

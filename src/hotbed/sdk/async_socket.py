@@ -6,6 +6,7 @@ import asyncio
 import socket
 
 from hotbed.errors import NodeUnavailable
+from hotbed.sdk.async_transport import dialled
 from hotbed.sdk.transport import Link
 from hotbed.sdk.websocket import CLOSE, PING, PONG, Message, SocketReader, frame, upgrade_request
 
@@ -83,7 +84,9 @@ class AsyncSocket:
 async def _dial(link: Link) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
     address = link.address
     if address.unix_path is not None:
-        return await asyncio.open_unix_connection(address.unix_path)
+        local = await dialled(address, _OPEN_S)
+        local.setblocking(False)
+        return await asyncio.open_unix_connection(sock=local)
     if not address.tls:
         reader, writer = await asyncio.open_connection(address.host, address.port)
         writer.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

@@ -16,7 +16,7 @@ from collections.abc import Awaitable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from hotbed.errors import Error
-from hotbed.sdk.addresses import dial
+from hotbed.sdk.addresses import Address, dial
 from hotbed.sdk.calls import Call
 from hotbed.sdk.exchange import exchange
 from hotbed.sdk.steps import Finish, Open, Opened, Pause, Pull, Push, Read, Revive, Step, Write
@@ -128,19 +128,10 @@ class _Run:
         self._socket = None if step.fresh else link.pool.take()
         reused = self._socket is not None
         if self._socket is None:
-            self._socket = await self._dial(step.timeout_s)
+            self._socket = await dialled(link.address, step.timeout_s)
         self._socket.setblocking(False)
         remote = link.address.host is not None
         return Opened(reused=reused, headers=headers, prefix=link.address.prefix, remote=remote)
-
-    async def _dial(self, timeout_s: float) -> socket.socket:
-        address = self._link.address
-        if address.unix_path is not None:
-            try:
-                return dial(address, 0)
-            except BlockingIOError:
-                pass  # the node's queue of new connections is full
-        return await asyncio.to_thread(dial, address, timeout_s)  # resolving names blocks too
 
     def _finish(self, *, reusable: bool) -> None:
         connection, self._socket = self._connection, None
@@ -154,6 +145,19 @@ class _Run:
         connection, self._socket = self._socket, None
         if connection is not None:
             connection.close()
+
+
+async def dialled(address: Address, timeout_s: float) -> socket.socket:
+    """A connected socket. Raises OSError.
+
+    asyncio's own way would take a Unix socket whose queue is full for one that is being connected (man 7 unix).
+    """
+    if address.unix_path is not None:
+        try:
+            return dial(address, 0)
+        except BlockingIOError:
+            pass  # the node's queue of new connections is full
+    return await asyncio.to_thread(dial, address, timeout_s)  # resolving names blocks too
 
 
 async def _within(timeout_s: float, work: Awaitable[T]) -> T:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -45,6 +46,32 @@ def test_a_refusal_is_raised_as_what_it_is(script: Callable[..., ScriptedNode]) 
 
     with pytest.raises(Unauthorized, match="who are you"):
         asyncio.run(AsyncSocket.open(link_to(script(refuse)), "/x"))
+
+
+def test_a_full_queue_of_new_connections_is_waited_for(tmp_path: Path) -> None:
+    """A thousand streams that begin at once are more than a node has let in at that moment."""
+    path = str(tmp_path / "node.sock")
+
+    def serve(listener: socket.socket) -> None:
+        connection, _ = listener.accept()
+        with connection:
+            upgraded(lambda made: made.sendall(b"\x81\x02hi"))(connection)
+
+    async def run() -> Message:
+        with socket.socket(socket.AF_UNIX) as listener, socket.socket(socket.AF_UNIX) as first:
+            listener.bind(path)
+            listener.listen(0)
+            first.connect(path)
+            opening = asyncio.create_task(AsyncSocket.open(Link(Address(unix_path=path)), "/x"))
+            await asyncio.sleep(0.1)
+            assert not opening.done()
+            listener.accept()[0].close()
+            _, made = await asyncio.gather(asyncio.to_thread(serve, listener), opening)
+            message = await asyncio.wait_for(made.receive(), 5)
+            made.close()
+            return message
+
+    assert asyncio.run(run()) == (TEXT, b"hi")
 
 
 def test_no_node_is_said_so() -> None:
