@@ -117,7 +117,8 @@ class SupervisorClient:
 
     async def put_on(self, ticket: Ticket) -> None:
         """Wait until a process has put its filter on. Raises `SandboxFailed`, and `NotSupported` where none could."""
-        if not await self._heard(ticket, _PATIENCE_S) or self._lost:
+        known = ticket.ahead is not None  # the supervisor may have told before the agent did
+        if not (known or await self._heard(ticket, _PATIENCE_S)) or self._lost:
             raise SandboxFailed(self._lost or "no process was pinned ahead in time")
         if ticket.final is not None:
             raise NotSupported("no process could be pinned ahead")

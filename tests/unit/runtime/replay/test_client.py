@@ -131,6 +131,22 @@ def test_what_is_pinned_ahead_waits_for_its_seed_and_is_judged_by_what_it_drew()
     drive(test)
 
 
+def test_what_was_told_before_anybody_waited_is_known() -> None:
+    """The agent's answer may be read later than the supervisor's word: it was waited for 20 s, and then given up."""
+
+    async def test(client: SupervisorClient, _pid: int) -> None:
+        ticket = client.begin(None, pytest.fail)
+        child, source = waiting_child(client, ticket)
+        while ticket.ahead is None:
+            await asyncio.sleep(0.001)
+        await asyncio.wait_for(client.put_on(ticket), 1)
+        client.drop(ticket)
+        os.waitpid(child, 0)
+        os.close(source)
+
+    drive(test)
+
+
 def test_what_is_pinned_ahead_is_not_believed_once_the_supervisor_has_gone() -> None:
     """Also before the loop has heard of its end."""
     told: list[str] = []
