@@ -121,7 +121,7 @@ class Box:
         for name in _COUNTED:
             fd = self.config.get(name)
             if fd is not None:
-                self._before[name] = os.pread(fd, 4096, 0) if self.started else b""  # nothing has counted before
+                self._before[name] = os.pread(fd, 4096, 0)
 
     def _counter(self, source: str, name: bytes) -> Optional[Counter]:
         fd = self.config.get(source)

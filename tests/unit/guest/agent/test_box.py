@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
+from pathlib import Path
 
 from hotbed.guest.agent.box import Box, Counter
 
@@ -33,6 +34,20 @@ def test_no_descriptor_no_counter() -> None:
         box.open()
 
         assert box.oom_kills is None and box.fork_refusals is None
+        box.close()
+
+
+def test_what_a_group_counted_before_is_not_blamed_on_the_first_program(tmp_path: Path) -> None:
+    """A node uses groups again, and their counters go on counting."""
+    events = tmp_path / "memory.events"
+    events.write_bytes(b"low 0\noom_kill 3\n")
+    ours, theirs = socket.socketpair()
+    with ours, theirs, events.open() as file:
+        box = Box(theirs, 0, {"memory_events_fd": file.fileno()})
+        box.be_ready()
+        box.open()
+
+        assert box.oom_kills is not None and box.oom_kills.read() == 0
         box.close()
 
 
