@@ -36,8 +36,6 @@ PR_SET_PDEATHSIG = 1
 PR_SET_DUMPABLE = 4
 PR_CAPBSET_DROP = 24
 PR_SET_NO_NEW_PRIVS = 38
-PR_CAP_AMBIENT = 47
-PR_CAP_AMBIENT_CLEAR_ALL = 4
 
 NR_WRITE = 1
 NR_OPEN = 2
@@ -134,11 +132,6 @@ def pivot_root(new: bytes, old: bytes) -> None:
 def prctl(option: int, a: int = 0, b: int = 0, c: int = 0, d: int = 0) -> int:
     """prctl(2)."""
     return call(NR_PRCTL, option, a, b, c, d)
-
-
-def drop_capabilities() -> None:
-    """Empty the effective, permitted, inheritable and, with them, the ambient set of this thread."""
-    call(NR_CAPSET, CAP_HEADER, CAP_NONE)
 
 
 def keep_capabilities(mask: int) -> None:

@@ -60,12 +60,8 @@ class Inbox:
 
     def take(self, packet: bytes) -> Optional[frames.Header]:
         """The header that this packet completes, or None. Raises `FrameError`, also when bytes follow the frame."""
-        if not self._begun and len(packet) >= _LENGTHS.size:
-            head, body = _LENGTHS.unpack_from(packet)
-            if _LENGTHS.size + head + body == len(packet):
-                end = _LENGTHS.size + head
-                return values.restore(frames.parse_header(packet[_LENGTHS.size : end]), packet[end:])
-        return self._take_part(packet)
+        header = None if self._begun else frames.only(packet)
+        return self._take_part(packet) if header is None else values.restore(header, frames.body_of(packet))
 
     def _take_part(self, packet: bytes) -> Optional[frames.Header]:
         self._decoder.feed(packet)

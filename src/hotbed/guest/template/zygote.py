@@ -164,6 +164,7 @@ class Zygote:
 
     def _spawn(self, order: newborn.Order, fds: List[int]) -> None:
         network: Optional[networks.Network] = None
+        pid = 0
         try:
             network = self._pool.lease()
             pid = self._fork(order, network, fds)
@@ -171,6 +172,9 @@ class Zygote:
             if pidfd == -1:
                 raise kernel.failure()
         except OSError as error:
+            if pid:  # no descriptor was left to watch it by
+                os.kill(pid, signal.SIGKILL)
+                os.waitpid(pid, 0)
             if network is not None:
                 network.close()
             isolate.tell(fds[0], error, f"fork: {error}")

@@ -217,13 +217,13 @@ class ForkBackend:
     ) -> tuple[TemplateProcess, bounds.Bound | None]:
         """A template's process, within its bounds; it is not warm yet."""
         orders = planning.plan_of(spec, view, root=self.run.new_root(), networks=self.settings.networks)
-        return await bounds.start(self.launching, self._started(), spec.limits, orders)
+        return await bounds.start(self.launching, self._groups_in_use(), spec.limits, orders)
 
     async def make_box(self, process: TemplateProcess, limits: Limits, request: BoxRequest, *, spare: bool) -> ForkBox:
         """Ask a template for one sandbox."""
         about: dict[str, Any] = {"spare": spare, "runner": request.ahead != "command", "layer": request.forkable}
         ground, pair = tuple[int, ...](), tuple[socket.socket, ...]()
-        slot = await self._started().take(limits)
+        slot = await self._groups_in_use().take(limits)
         try:
             if isinstance(request.layer, LayerFiles):
                 about["depth"], ground = request.layer.depth, (request.layer.descriptor(),)
@@ -239,7 +239,7 @@ class ForkBackend:
 
     async def make_solo(self, process: TemplateProcess, limits: Limits, request: BoxRequest, solo: Solo) -> SoloBox:
         """Ask a template for one sandbox that is a program."""
-        slot = await self._started().take(limits)
+        slot = await self._groups_in_use().take(limits)
         try:
             box = SoloBox(next(self._numbers), process, slot=slot, request=request)
         except BaseException:
@@ -249,7 +249,7 @@ class ForkBackend:
         self._spawn(process, box, limits, solo.channel.detach(), *box.prints, solo=named)
         return box
 
-    def _started(self) -> Groups:
+    def _groups_in_use(self) -> Groups:
         if self._groups is None:
             raise IsolationUnavailable("the backend has not been started")
         return self._groups

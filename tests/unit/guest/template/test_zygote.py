@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import socket
 import sys
 import threading
 from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -44,3 +49,33 @@ def test_preload_that_starts_threads_is_refused(monkeypatch: pytest.MonkeyPatch)
     finally:
         over.set()
         thread.join()
+
+
+def test_a_fork_that_cannot_be_watched_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The template is short of descriptors: nobody would hear of its end, or reap it."""
+    pids: list[int] = []
+    said: list[dict[str, Any]] = []
+    closed: list[bool] = []
+
+    def fork(*_: object) -> int:
+        pids.append(os.fork())
+        if pids[0] == 0:
+            signal.alarm(5)
+            signal.pause()
+        return pids[0]
+
+    made = object.__new__(zygote.Zygote)
+    network = SimpleNamespace(close=lambda: closed.append(True))
+    monkeypatch.setattr(made, "_pool", SimpleNamespace(lease=lambda: network), raising=False)
+    monkeypatch.setattr(made, "_fork", fork)
+    monkeypatch.setattr(made, "_send", said.append)
+    monkeypatch.setattr(zygote, "_bare", lambda *_: -1)
+    ours, theirs = socket.socketpair()
+    ours.settimeout(20)
+    with ours:
+        made._spawn((7, 1, 0, ("", "", (), 0, False), {}), [theirs.detach()])
+        assert b"isolation_failed" in ours.recv(4096) and ours.recv(1) == b""
+
+    assert (said[0]["op"], said[0]["id"], closed) == ("failed", 7, [True])
+    with pytest.raises(ChildProcessError):
+        os.waitpid(pids[0], os.WNOHANG)
