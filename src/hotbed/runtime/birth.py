@@ -33,7 +33,7 @@ _ALL = (
     | kernel.CLONE_NEWUTS
     | kernel.CLONE_NEWCGROUP
 )
-_START = "import sys; sys.path[0] = '/.hotbed/lib'; from hotbed.guest.template.zygote import main; main()"
+_START = "import sys; sys.path[0] = '/.hotbed/lib'; from hotbed.guest.template.start import main; main()"
 
 
 class Stage:

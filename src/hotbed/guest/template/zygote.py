@@ -30,7 +30,20 @@ import sys
 from typing import Any, Dict, List, NoReturn, Optional, Tuple
 
 from .. import forkhooks, frames, jsontext, kernel, places
-from . import control, dressing, filters, gathering, heap, holders, isolate, networks, newborn, rehearsal, wiring
+from . import (
+    control,
+    dressing,
+    filters,
+    gathering,
+    heap,
+    holders,
+    isolate,
+    largepages,
+    networks,
+    newborn,
+    rehearsal,
+    wiring,
+)
 
 CONTROL = 3
 MESSAGE_LIMIT = 1 << 16
@@ -258,6 +271,7 @@ def settle(filtered: bool = False) -> None:
     sys.stdout.flush()
     sys.stderr.flush()
     heap.settle()
+    largepages.lay()
 
 
 def main() -> NoReturn:
