@@ -1,4 +1,4 @@
-"""How many sandboxes this machine should hold at once, when nobody says."""
+"""What this machine has to offer: how many sandboxes it should hold when nobody says, and how busy it is."""
 
 from __future__ import annotations
 
@@ -18,6 +18,14 @@ def default_max_sandboxes(*, memory_mib: int, cores: int) -> int:
 def usable_cores() -> int:
     """The CPUs this process may run on."""
     return len(os.sched_getaffinity(0))
+
+
+def runnable_threads(loadavg: Path = Path("/proc/loadavg")) -> int:
+    """How many threads of the machine run or wait for a CPU now (man 5 proc_loadavg); 0 where that is not told."""
+    try:
+        return int(loadavg.read_text().split()[3].split("/")[0])
+    except (OSError, ValueError, IndexError):
+        return 0
 
 
 def usable_memory_mib(meminfo: Path = Path("/proc/meminfo"), cgroup: Path = Path("/sys/fs/cgroup")) -> int:

@@ -6,6 +6,7 @@ import secrets
 import time
 
 from hotbed.node import plans, records, seeding
+from hotbed.node.leases import claim_of
 from hotbed.node.ledger.entry import EntryKind
 from hotbed.node.node import Node
 from hotbed.node.sessions import Session
@@ -42,7 +43,7 @@ async def run(
 ) -> ExecResponse:
     """Run what was planned in a sandbox that is in use, and note what came of it."""
     begun, box = time.perf_counter(), session.held.box
-    with node.working():
+    with node.working(), node.pace.program(claim_of(session.held.lease)[0]):
         outcome = await box.exec(plan, on_output, on_start)
     node.count(plan, outcome)
     kind: EntryKind = "process" if plan.stdin_open else "exec"

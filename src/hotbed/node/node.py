@@ -19,7 +19,7 @@ from typing import Any
 from hotbed.errors import Draining, SandboxGone
 from hotbed.node import plans, records, seeding, trace
 from hotbed.node.bakes.bakes import Bakes
-from hotbed.node.capacity import usable_cores
+from hotbed.node.capacity import runnable_threads, usable_cores
 from hotbed.node.egress import Egress
 from hotbed.node.grading.groups import Graders
 from hotbed.node.held import HeldBox
@@ -31,6 +31,7 @@ from hotbed.node.ledger.ledger import Ledger
 from hotbed.node.ledger.usage import UsageRow
 from hotbed.node.meter import Meter
 from hotbed.node.nursery import Nursery
+from hotbed.node.pace import Busy, Pace
 from hotbed.node.policy import Policy
 from hotbed.node.pools import Pools
 from hotbed.node.recordings import Recorded
@@ -77,7 +78,7 @@ class Node:
             backend, live=self.live, meter=self.meter, stats=self.stats, keep=self._keep_usage
         )
         self.waits = Waits()
-        self.admission = policy.admission()
+        self.admission, self.pace = policy.admission(), Pace(cores=usable_cores(), runnable=runnable_threads)
         self.egress = Egress(policy.egress, backend, self.templates, note=self.note)
         self.pools = Pools(policy.pools, backend, self.templates, nursery=self.nursery, fork=self.fork)
         self.pools.egress, self.pools.name = self.egress.policy, self.egress.name
@@ -148,12 +149,13 @@ class Node:
         *,
         patient: bool = True,
         wait: Wait | None = None,
+        birth: Busy | None = None,
     ) -> HeldBox:
         """A sandbox with its turn and its lease. Raises before it forks when there is no room.
 
         A tenant at its share waits for something of its own to end; what is kept (not `patient`) is refused instead.
         """
-        turn = await self._turn(lease, patient=patient)
+        turn = await self._turn(lease, patient=patient, birth=birth)
         try:
             self.check_open()
             if lease is not None:
@@ -174,10 +176,16 @@ class Node:
                 raise
         return held
 
-    async def _turn(self, lease: Lease | None, *, patient: bool) -> Turn:
+    async def _turn(self, lease: Lease | None, *, patient: bool, birth: Busy | None) -> Turn:
         claimant, share = claim_of(lease)
         begun = time.perf_counter()
         turn = await self.admission.acquire(claimant, share=share, patient=patient)
+        if birth is not None:
+            try:
+                await birth.begin()
+            except BaseException:  # cancelled
+                turn.release()
+                raise
         self.stats.queue_ms.add((time.perf_counter() - begun) * 1e3)
         return turn
 
@@ -205,12 +213,13 @@ class Node:
         return made
 
     async def _fork_ready(self, template: Template, request: BoxRequest, lease: Lease | None, wait: Wait) -> HeldBox:
-        held = await self.fork(template, request, lease, patient=False, wait=wait)
-        try:
-            await held.box.ready()
-        except BaseException:  # also when cancelled
-            held.discard("not_ready")
-            raise
+        with self.pace.birth(claim_of(lease)[0]) as birth:
+            held = await self.fork(template, request, lease, patient=False, wait=wait, birth=birth)
+            try:
+                await held.box.ready()
+            except BaseException:  # also when cancelled
+                held.discard("not_ready")
+                raise
         self.stats.fork_ms.add(held.box.fork_time_ms)
         return held
 

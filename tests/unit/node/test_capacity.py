@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from hotbed.node.capacity import FEWEST, default_max_sandboxes, usable_cores, usable_memory_mib
+import pytest
+
+from hotbed.node.capacity import FEWEST, default_max_sandboxes, runnable_threads, usable_cores, usable_memory_mib
 
 
 def test_memory_and_cores_both_bound_it() -> None:
@@ -31,3 +33,16 @@ def test_this_machine_can_be_asked() -> None:
     """The real files have the form we read."""
     assert usable_cores() >= 1
     assert usable_memory_mib() > 0
+    assert runnable_threads() >= 1
+
+
+@pytest.mark.parametrize(
+    ("told", "count"), [("0.20 0.18 0.12 3/180 11206\n", 3), ("", 0), ("what a container shows instead", 0)]
+)
+def test_how_many_threads_want_a_cpu_is_none_where_nobody_says(tmp_path: Path, told: str, count: int) -> None:
+    """Who does not know keeps nobody waiting."""
+    loadavg = tmp_path / "loadavg"
+    assert runnable_threads(loadavg) == 0
+
+    loadavg.write_text(told)
+    assert runnable_threads(loadavg) == count
