@@ -1,7 +1,8 @@
 """The `hotbed` command.
 
-Exit codes, the same for every command: 0 yes or done, 1 the answer is no, 2 it was asked wrongly, 3 the node (no node,
-a node that failed), 4 this host cannot isolate, 130 interrupted. `hotbed run` gives the exit code of what it ran.
+Exit codes, the same for every command: 0 yes or done, 1 the answer is no, 2 it was asked wrongly, 3 the node (there is
+none, it failed, it is full, or the sandbox has ended), 4 this host cannot isolate, 130 interrupted. `hotbed run` gives
+the exit code of what it ran.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ from hotbed.cli.commands import (
     usage,
 )
 from hotbed.cli.output import Output
-from hotbed.errors import Error, InvalidRequest, IsolationUnavailable
+from hotbed.errors import Error, IsolationUnavailable, SandboxGone
 
 OK, NO, USAGE, NODE, ISOLATION, INTERRUPTED = 0, 1, 2, 3, 4, 130
 
@@ -101,9 +102,11 @@ def report(error: Error, output: Output) -> int:
     output.talk(f"error: {error.message or error.code}")
     if error.hint:
         output.talk(f"hint: {error.hint}")
-    if isinstance(error, InvalidRequest):
-        return USAGE
-    return ISOLATION if isinstance(error, IsolationUnavailable) else NODE
+    if isinstance(error, IsolationUnavailable):
+        return ISOLATION
+    # A sandbox may have ended while it was used, and one that never was cannot be told from one that ended long ago.
+    wrong = error.status < 500 and not error.retryable and not isinstance(error, SandboxGone)
+    return USAGE if wrong else NODE
 
 
 if __name__ == "__main__":

@@ -10,13 +10,31 @@ import pytest
 from hotbed import __version__
 from hotbed.cli.commands import ps
 from hotbed.cli.main import main
-from hotbed.errors import InvalidRequest, IsolationUnavailable, NodeUnavailable
+from hotbed.errors import (
+    AtCapacity,
+    Forbidden,
+    InvalidRequest,
+    IsolationUnavailable,
+    LeaseGone,
+    NodeUnavailable,
+    NotSupported,
+    SandboxBusy,
+    SandboxGone,
+    Unauthorized,
+    UnknownRollout,
+)
 from tests.unit.cli.conftest import Hotbed
 
 
 @pytest.mark.parametrize(
     ("error", "code"),
-    [(InvalidRequest("what", hint="this"), 2), (NodeUnavailable("gone"), 3), (IsolationUnavailable("no"), 4)],
+    [
+        *((InvalidRequest("what", hint="this"), 2), (UnknownRollout("which"), 2)),
+        *((Unauthorized("who"), 2), (Forbidden("not you"), 2)),
+        *((NodeUnavailable("gone"), 3), (NotSupported("never"), 3), (SandboxGone("ended"), 3)),
+        *((AtCapacity("full"), 3), (SandboxBusy("wait"), 3), (LeaseGone("lost"), 3)),
+        (IsolationUnavailable("no"), 4),
+    ],
 )
 def test_errors_have_their_exit_codes(
     error: Exception, code: int, hotbed: Hotbed, monkeypatch: pytest.MonkeyPatch
@@ -37,7 +55,7 @@ def test_errors_are_data_when_asked(hotbed: Hotbed) -> None:
     """With their code, in the shape that the wire has."""
     said = hotbed("run", "nope", "--json", "--", "true")
 
-    assert (said.code, said.json["code"]) == (3, "unknown_template")
+    assert (said.code, said.json["code"]) == (2, "unknown_template")
     assert "hint: " in said.err
 
 

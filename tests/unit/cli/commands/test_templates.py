@@ -21,7 +21,7 @@ def test_one_is_told_in_full_with_its_log(hotbed: Hotbed) -> None:
 
     assert "Live" in out and out.rstrip().endswith("printed")
     assert hotbed("templates", "told", "--delete").code == 0
-    assert hotbed("templates", "told").code == 3
+    assert hotbed("templates", "told").code == 2
 
 
 def test_deleting_needs_a_name(hotbed: Hotbed) -> None:
