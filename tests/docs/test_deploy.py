@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from hotbed.cli.main import USAGE
 from hotbed.server.settings import Settings
 from tests.docs.pages import ROOT
 
@@ -39,6 +40,13 @@ def test_the_service_is_understood_by_systemd(tmp_path: Path) -> None:
     found = subprocess.run(["systemd-analyze", "verify", str(copy)], capture_output=True, text=True)
 
     assert (found.returncode, found.stderr) == (0, "")
+
+
+def test_the_service_is_not_tried_again_after_a_mistake() -> None:
+    """By the exit code that such a start has."""
+    unit = (DEPLOY / "hotbed.service").read_text()
+
+    assert re.findall(r"^RestartPreventExitStatus=(.*)$", unit, re.M) == [str(USAGE)]
 
 
 def test_the_service_leaves_out_what_would_break_sandboxes() -> None:

@@ -41,6 +41,13 @@ class EgressSettings:
     secrets: Path | None = None
     recordings: Path | None = None
 
+    def __post_init__(self) -> None:
+        for text in self.tenants:
+            try:
+                ip_network(text)
+            except ValueError as error:
+                raise InvalidRequest(f"egress_tenants: {error}", hint="networks such as 10.0.0.0/8") from None
+
 
 @dataclass(slots=True, kw_only=True)
 class Subject:

@@ -14,6 +14,7 @@ import time
 from pathlib import Path
 
 from hotbed.errors import InvalidRequest, NodeUnavailable
+from hotbed.server.mistakes import refused
 from hotbed.server.settings import Settings
 
 BACKLOG = 512
@@ -32,15 +33,13 @@ class SocketOwnership:
 
     @classmethod
     def take(cls, socket_path: Path, *, wait_s: float = LOCK_WAIT_S) -> SocketOwnership:
-        """Become the owner; a node that is just ending is waited for. Raises `NodeUnavailable`."""
+        """Become the owner; a node that is just ending is waited for. Raises `NodeUnavailable` for one that stays."""
         path = socket_path.with_suffix(".pid")
         try:
             fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-        except OSError as reason:
-            raise NodeUnavailable(
-                f"{path} cannot be written: {reason.strerror}",
-                hint="give the socket a directory that exists and is yours",
-            ) from None
+        except OSError as error:
+            hint = "give the socket a directory that exists and is yours"
+            raise refused(error, f"{path} cannot be written", hint=hint) from None
         deadline = time.monotonic() + wait_s
         while not _try_lock(fd):
             owner = os.pread(fd, 32, 0).decode("ascii", "replace").strip()
@@ -115,7 +114,7 @@ def listen_unix(path: Path) -> socket.socket:
         os.rename(fresh, path)
     except OSError as error:
         listener.close()
-        raise InvalidRequest(f"cannot listen on {path}: {error.strerror}", hint="choose another --socket") from None
+        raise refused(error, f"cannot listen on {path}", hint="choose another --socket") from None
     return listener
 
 
@@ -125,7 +124,7 @@ def listen_tcp(host: str, port: int, *, dead_after_s: float) -> socket.socket:
         family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         listener = socket.socket(family, kind, protocol)
     except OSError as error:
-        raise InvalidRequest(f"cannot listen on {host}:{port}: {error.strerror}") from None
+        raise refused(error, f"cannot listen on {host}:{port}") from None
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
@@ -135,7 +134,5 @@ def listen_tcp(host: str, port: int, *, dead_after_s: float) -> socket.socket:
         listener.listen(BACKLOG)
     except OSError as error:
         listener.close()
-        raise InvalidRequest(
-            f"cannot listen on {host}:{port}: {error.strerror}", hint="choose another --port"
-        ) from None
+        raise refused(error, f"cannot listen on {host}:{port}", hint="choose another --port") from None
     return listener

@@ -14,6 +14,7 @@ import time
 from typing import Any
 
 from hotbed.node.trace import trace_id
+from hotbed.server.mistakes import refused
 
 _WORD = re.compile(r"(\w+)=(%[sdrfg.0-9]*[sdrfg]|\S+)")
 
@@ -66,7 +67,10 @@ def plain(value: Any) -> Any:
 
 def configure_logs(*, level: str, file: str, form: str = "text") -> None:
     """Send this process's logs to a file, or to standard error when none is named."""
-    handler: logging.Handler = logging.FileHandler(file, errors="backslashreplace") if file else logging.StreamHandler()
+    try:
+        handler = logging.FileHandler(file, errors="backslashreplace") if file else logging.StreamHandler()
+    except OSError as error:
+        raise refused(error, f"the log {file} cannot be written", hint="choose another --log-file") from None
     handler.setFormatter(JsonFormatter() if form == "json" else LineFormatter())
     root = logging.getLogger()
     root.handlers[:] = [handler]

@@ -47,9 +47,8 @@ from hotbed.server.logs import configure_logs
 from hotbed.server.operation import BODY_LIMIT
 from hotbed.server.readiness import Readiness
 from hotbed.server.recording import Recording
-from hotbed.server.settings import Settings, make_private_dir, notify_socket
+from hotbed.server.settings import Settings, make_home, make_private_dir, notify_socket
 
-EXIT_CANNOT_START = 3
 KEEP_ALIVE_S = 3600
 CLOSE_S = 2
 _YOUNG = 20_000  # new objects before they are walked; 128 clients have 12,000 in hand, which need no collector to end
@@ -57,13 +56,15 @@ _YOUNG = 20_000  # new objects before they are walked; 128 clients have 12,000 i
 log = logging.getLogger(__name__)
 
 
-def run(settings: Settings, *, ready_fd: int | None = None) -> int:
-    """Serve until told to stop; the process's exit status."""
+def run(settings: Settings, *, ready_fd: int | None = None) -> None:
+    """Serve until told to stop. Raises what keeps it from serving, once whoever waits for it is told."""
     if settings.embedded and os.fork():
         os._exit(0)
-    configure_logs(level=settings.log_level, file=settings.log_file, form=settings.log_format)
     readiness = Readiness(ready_fd, notify_socket())
     try:
+        configure_logs(level=settings.log_level, file=settings.log_file, form=settings.log_format)
+        if settings.ledger or settings.port:
+            make_home(Path(settings.home))
         check_exposure(settings)
         with owned_socket(settings.socket_path, settings) as ownership:
             raise_file_limit()
@@ -72,8 +73,7 @@ def run(settings: Settings, *, ready_fd: int | None = None) -> int:
     except Error as error:
         log.error("event=cannot_start code=%s message=%r hint=%r", error.code, error.message, error.hint)
         readiness.failed(error)
-        return EXIT_CANNOT_START
-    return 0
+        raise
 
 
 @contextmanager

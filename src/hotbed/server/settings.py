@@ -6,6 +6,7 @@ given in all three: `max_sandboxes` is `--max-sandboxes`, `HOTBED_MAX_SANDBOXES`
 
 from __future__ import annotations
 
+import errno
 import importlib
 import os
 import stat
@@ -20,6 +21,7 @@ from hotbed.node.capacity import default_max_sandboxes, usable_cores, usable_mem
 from hotbed.node.egress import EgressSettings
 from hotbed.node.policy import REGISTRIES, Policy
 from hotbed.node.tenants import tiers_from
+from hotbed.server.mistakes import refused
 from hotbed.wire.places import runtime_dir
 
 BackendName = Literal["fork", "fake"]
@@ -193,13 +195,28 @@ def read_settings(flags: Mapping[str, Any], environ: Mapping[str, str] | None = 
 
 def make_private_dir(path: Path) -> None:
     """Make a directory that only this user can enter. Raises `InvalidRequest` when somebody else's is in its place."""
-    path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    try:
+        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        hint = "set HOTBED_RUNTIME_DIR to a directory of your own"
+        raise refused(error, f"the runtime directory {path} cannot be made", hint=hint) from None
     found = path.lstat()
     if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or found.st_mode & 0o077:
         raise InvalidRequest(
             f"{path} is not a directory that only uid {os.getuid()} can enter",
             hint="remove it, or set HOTBED_RUNTIME_DIR to a directory of your own (mode 0700)",
         )
+
+
+def make_home(path: Path) -> None:
+    """Make the directory that holds what a node keeps, where there is none."""
+    try:
+        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if not os.access(path, os.W_OK | os.X_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+    except OSError as error:
+        hint = "set HOTBED_HOME to a directory that it may write"
+        raise refused(error, f"the node cannot keep its state in {path}", hint=hint) from None
 
 
 def _read_file(path: Path) -> Mapping[str, Any]:

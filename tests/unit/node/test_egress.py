@@ -114,6 +114,12 @@ def test_an_operator_opens_networks_for_tenants() -> None:
         found.read({"allow": ["10.0.0.0/8"]}, tenant())
 
 
+def test_what_an_operator_opens_is_a_network() -> None:
+    """A typing error is no traceback."""
+    with pytest.raises(InvalidRequest, match="egress_tenants: '10.1'"):
+        EgressSettings(tenants=("10.1",))
+
+
 def test_presets_of_the_operator_are_known(tmp_path: Path) -> None:
     """Beside the built-in ones."""
     body = {"name": "mirror", "version": "1", "about": "ours", "allow": ["mirror.example"]}

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from hotbed.errors import InvalidRequest
 from hotbed.node import trace
 from hotbed.server.logs import JsonFormatter, LineFormatter, configure_logs
 
@@ -72,6 +73,12 @@ def test_as_json_an_events_fields_are_fields() -> None:
 def test_as_json_other_peoples_messages_are_whole() -> None:
     """A library logs as it likes."""
     assert json.loads(JsonFormatter().format(record("half of %s", "it")))["message"] == "half of it"
+
+
+def test_a_log_that_cannot_be_written_is_said(tmp_path: Path) -> None:
+    """A typing error is no traceback."""
+    with pytest.raises(InvalidRequest, match="log .*No such file"):
+        configure_logs(level="info", file=str(tmp_path / "nope" / "log"))
 
 
 def test_an_event_of_a_trace_says_so() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from hotbed.errors import InvalidRequest
-from hotbed.server.settings import Settings, make_private_dir, read_settings
+from hotbed.server.settings import Settings, make_home, make_private_dir, read_settings
 
 
 @pytest.mark.skipif(sys.version_info < (3, 11), reason="a settings file needs tomllib")
@@ -103,3 +103,13 @@ def test_a_directory_of_somebody_elses_making_is_refused(tmp_path: Path) -> None
     for wrong in ("open", "link"):
         with pytest.raises(InvalidRequest, match="only uid"):
             make_private_dir(tmp_path / wrong)
+
+
+def test_a_directory_that_cannot_be_made_is_said(tmp_path: Path) -> None:
+    """With what to do about it, and no traceback."""
+    (tmp_path / "file").touch()
+
+    with pytest.raises(InvalidRequest, match="runtime directory .*File exists"):
+        make_private_dir(tmp_path / "file")
+    with pytest.raises(InvalidRequest, match="keep its state .*Not a directory"):
+        make_home(tmp_path / "file" / "home")

@@ -58,7 +58,8 @@ def run(args: argparse.Namespace) -> int:
         settings = read_settings(vars(args))
     except Error as error:
         return refuse(error, args.ready_fd)
-    return serve(settings, ready_fd=args.ready_fd)
+    serve(settings, ready_fd=args.ready_fd)
+    return 0
 
 
 @contextmanager

@@ -7,6 +7,7 @@ import json
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -17,6 +18,7 @@ from typing import Any
 import pytest
 
 from hotbed.cli.commands import serve
+from hotbed.cli.main import NODE, USAGE
 from hotbed.errors import Unauthorized
 from hotbed.sdk.connect import connect
 from hotbed.server import settings
@@ -71,15 +73,25 @@ def test_it_serves_both_listeners_until_it_is_told_to_stop(tmp_path: Path) -> No
         assert process.wait(10) == 0
 
 
+def test_a_port_in_use_is_trouble_that_may_pass(tmp_path: Path) -> None:
+    """A service manager tries again after 3, and not after 2."""
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        with serving(tmp_path, "--port", str(other.getsockname()[1])) as (process, word):
+            assert (word["ready"], "already in use" in word["message"]) == (False, True)
+            assert process.wait(10) == NODE
+
+
 def test_another_address_needs_tls_and_keys(tmp_path: Path) -> None:
     """Each refusal says what is missing, before anything listens."""
     here = ("--host", "0.0.0.0", "--port", str(free_port()))
-    with serving(tmp_path, *here) as (_, word):
+    with serving(tmp_path, *here) as (process, word):
         assert (word["ready"], "without TLS" in word["message"]) == (False, True)
+        assert process.wait(10) == USAGE
     cert, key = certificate(tmp_path)
     tls = ("--tls-cert", cert, "--tls-key", key)
-    with serving(tmp_path, *here, *tls) as (_, word):
+    with serving(tmp_path, *here, *tls) as (process, word):
         assert (word["ready"], "no key was ever made" in word["message"]) == (False, True)
+        assert process.wait(10) == USAGE
     make_key(tmp_path)
     with serving(tmp_path, *here, *tls) as (_, word):
         assert word["ready"] is True
@@ -100,8 +112,9 @@ def test_tls_is_served_on_tcp_alone(tmp_path: Path) -> None:
         connection.close()
         with connect(unix_socket=str(tmp_path / "n.sock")) as client:
             assert client.health().status == "ok"
-    with serving(tmp_path, "--port", str(port), "--tls-cert", key, "--tls-key", key) as (_, word):
+    with serving(tmp_path, "--port", str(port), "--tls-cert", key, "--tls-key", key) as (process, word):
         assert (word["ready"], "TLS" in word["message"]) == (False, True)
+        assert process.wait(10) == USAGE
 
 
 def certificate(tmp_path: Path) -> tuple[str, str]:
