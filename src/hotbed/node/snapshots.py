@@ -16,9 +16,10 @@ from dataclasses import dataclass, replace
 
 from hotbed.errors import AtCapacity, Error, InvalidRequest, NotFound, SnapshotUnsupported
 from hotbed.node.kept import Kept, KeptLayer, Snapshot
-from hotbed.node.leases import Lease
+from hotbed.node.leases import Lease, tenant_id
 from hotbed.node.nursery import Nursery
 from hotbed.node.pool import Pool
+from hotbed.node.tenants import Tenant
 from hotbed.pools.workers import Worker
 from hotbed.runtime import snapshots as runtime
 from hotbed.runtime.base import BoxRequest, Template
@@ -26,6 +27,8 @@ from hotbed.runtime.programs import RunningProgram
 from hotbed.runtime.sandboxes import ForkBox
 from hotbed.runtime.snapshots import LiveFork
 from hotbed.wire.snapshots import ForkWorker, RestoreWorkers, TakeSnapshot, WorkersRestored
+
+REMEMBERED = 10_000
 
 log = logging.getLogger(__name__)
 
@@ -47,6 +50,7 @@ class Snapshots:
         self._backend = backend
         self._nursery = nursery
         self._kept: dict[str, Snapshot] = {}
+        self._freed: dict[str, str] = {}  # whose each was
 
     def __len__(self) -> int:
         return len(self._kept)
@@ -65,6 +69,16 @@ class Snapshots:
         if kept is None or not kept.is_alive() or not _sees(seen_by, kept):
             raise NotFound(f"no snapshot {snapshot_id[:64]!r}", hint="it was freed, or its template has ended")
         return kept
+
+    def check_owner(self, snapshot_id: str, tenant: Tenant | None) -> None:
+        """Raise `NotFound` for a snapshot that never was, not for one that was freed.
+
+        For a tenant, somebody else's never was.
+        """
+        kept = self._kept.get(snapshot_id)
+        owner = tenant_id(kept.lease) if kept is not None else self._freed.get(snapshot_id)
+        if owner is None or (tenant is not None and owner != tenant.id):
+            raise NotFound(f"no snapshot {snapshot_id[:64]!r}", hint="it was freed, or its template has ended")
 
     def begin_with(
         self,
@@ -164,6 +178,9 @@ class Snapshots:
         """Free one. Returns at once; idempotent."""
         if self._kept.pop(kept.id, None) is None:
             return
+        self._freed[kept.id] = tenant_id(kept.lease)
+        while len(self._freed) > REMEMBERED:
+            self._freed.pop(next(iter(self._freed)))
         if kept.lease is not None:
             kept.lease.leave(kept)
         log.info("event=snapshot_freed snapshot=%s reason=%s", kept.id, reason)

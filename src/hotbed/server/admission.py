@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import fields, replace
 from typing import Any
 
-from hotbed.errors import NotFound, PoolClosed, QuotaExceeded, SandboxGone, TierLimit, UnknownRollout
+from hotbed.errors import PoolClosed, QuotaExceeded, SandboxGone, TierLimit, UnknownRollout
 from hotbed.node import replays
 from hotbed.node.node import Node
 from hotbed.node.tenants import Caller, Tenant
@@ -63,8 +63,8 @@ async def check_named(node: Node, route: Route, call: Call) -> None:
         except (SandboxGone, PoolClosed):  # the tenant's own
             if route not in (routes.DELETE_SANDBOX, routes.DELETE_POOL):  # where ending it again is no error
                 raise
-    elif top == "snapshots" and "id" in named and not call.sees(node.snapshots.get(named["id"]).lease):
-        raise NotFound(f"no snapshot {named['id'][:64]!r}", hint="it was freed, or its template has ended")
+    elif top == "snapshots" and "id" in named:
+        node.snapshots.check_owner(named["id"], call.sight)
     elif top == "rollouts" and "id" in named and call.sight is not None:
         await _check_rollout(node, named["id"], call.sight)
 

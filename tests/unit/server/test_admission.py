@@ -62,6 +62,25 @@ def test_ending_ones_own_again_is_no_error(tmp_path: Path) -> None:
     asyncio.run(scenario())
 
 
+def test_freeing_ones_own_snapshot_again_is_no_error(tmp_path: Path) -> None:
+    """Nor for an admin. Whoever else names it is told what he is told of one that never was."""
+
+    async def scenario() -> None:
+        async with doorway(tmp_path) as way:
+            boss = way.add_key("ops", scopes=("admin",))
+            parent = (await way.ask("acme", "POST", "/v1/sandboxes", {"template": "python"})).json["id"]
+            kept = (await way.ask("acme", "POST", f"/v1/sandboxes/{parent}/snapshots", {})).json["id"]
+            for key in ("acme", "acme", boss):
+                freed = await way.ask(key, "DELETE", f"/v1/snapshots/{kept}")
+                assert (freed.status, freed.json) == (200, {"id": kept, "deleted": True})
+            foreign = await way.ask("bob", "DELETE", f"/v1/snapshots/{kept}")
+            unknown = await way.ask("bob", "DELETE", "/v1/snapshots/sn_none")
+            assert foreign.status == unknown.status == 404
+            assert foreign.body.replace(kept.encode(), b"") == unknown.body.replace(b"sn_none", b"")
+
+    asyncio.run(scenario())
+
+
 def test_lists_hold_the_callers_own(tmp_path: Path) -> None:
     """And the node's own user, who comes without a door, sees everything."""
 
