@@ -9,12 +9,11 @@ from __future__ import annotations
 import asyncio
 import errno
 import os
-import re
 import secrets
 import time
 from collections.abc import AsyncIterator
 from email.utils import formatdate
-from typing import Any, NamedTuple
+from typing import Any
 
 from starlette.responses import Response
 
@@ -27,13 +26,13 @@ from hotbed.runtime.base import Box
 from hotbed.server.connection import Emit, Stream
 from hotbed.server.operation import Call
 from hotbed.server.pipes import read_pipe, write_pipe
+from hotbed.server.ranges import Span, parse_range, unsatisfied
 from hotbed.wire.checks import require_path
 from hotbed.wire.sandboxes import FileAnswer, FileEntry, FileWritten, TreeWritten
 
 BLOCK = 1 << 20
 MAX_MODE = 0o7777
 FILE_TYPES = ("file", "dir", "link")
-_RANGE = re.compile(r"bytes=(\d{0,18})-(\d{0,18})", re.ASCII)
 
 
 async def put_file(node: Node, call: Call) -> FileWritten:
@@ -63,6 +62,9 @@ async def get_file(node: Node, call: Call) -> Response:
     try:
         check_size(fd, size)
         asked = parse_range(call.request.headers.get("range"), size)
+    except RangeUnsatisfiable as error:
+        os.close(fd)
+        return unsatisfied(error, size)
     except Error:
         os.close(fd)
         raise
@@ -150,29 +152,6 @@ def check_size(fd: int, size: int) -> None:
             f"a file of {size} bytes on a disk of {disk.f_blocks * disk.f_frsize} is nearly all holes",
             hint="what it holds can be read by an exec",
         )
-
-
-class Span(NamedTuple):
-    """Bytes of a file, from one offset to before another."""
-
-    start: int
-    end: int
-
-
-def parse_range(text: str | None, size: int) -> Span | None:
-    """The one range that a header asks for; None for all of it, and for what is not understood (RFC 9110, 14.2).
-
-    Raises `RangeUnsatisfiable` when nothing of it is there.
-    """
-    found = _RANGE.fullmatch(text.strip()) if text is not None else None
-    if found is None or found.group(1) == found.group(2) == "":
-        return None
-    first, last = found.groups()
-    start = int(first) if first else max(0, size - int(last))
-    end = min(size, int(last) + 1) if first and last else size
-    if start >= size or end <= start:
-        raise RangeUnsatisfiable(f"bytes {text!r:.60} of a file of {size}", hint="ask for its size with HEAD")
-    return Span(start, end)
 
 
 def path_of(call: Call) -> str:
