@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import logging
 import time
+from collections import Counter
 from collections.abc import Awaitable, Callable
 
 from starlette.datastructures import QueryParams
@@ -52,8 +53,8 @@ class Door:
         self._own = own
         self._gateway = gateway
         self._is_draining = is_draining
-        self._refused = 0
-        self._logged_s = float("-inf")
+        self._refused: Counter[str] = Counter()  # by code, since the last line of that code
+        self._logged_s: dict[str, float] = {}
 
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
         if scope["type"] == "websocket":
@@ -103,11 +104,11 @@ class Door:
         if key is None and scope.get("method") == "GET" and scope["path"] in ("/v1/health", "/health"):
             status = b"draining" if self._is_draining() else b"ok"
             return Response(b'{"status":"%b"}' % status, media_type="application/json")
-        self._refused += 1
-        now = time.monotonic()
-        if now - self._logged_s >= LOG_EVERY_S:  # who is refused must not be able to fill the disk with it
-            log.warning("event=refused code=%s path=%r times=%d", error.code, scope["path"][:128], self._refused)
-            self._logged_s, self._refused = now, 0
+        code, now = error.code, time.monotonic()
+        self._refused[code] += 1
+        if now - self._logged_s.get(code, float("-inf")) >= LOG_EVERY_S:  # who is refused must not fill the disk
+            log.warning("event=refused code=%s path=%r times=%d", code, scope["path"][:128], self._refused.pop(code))
+            self._logged_s[code] = now
         return error_response(error)
 
 

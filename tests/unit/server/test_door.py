@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
+import pytest
+
 from tests.unit.server.asking import ask
 from tests.unit.server.keyed import doorway
 
@@ -74,6 +76,28 @@ def test_a_rate_is_refused_with_the_time_to_come_back(tmp_path: Path) -> None:
             assert (await way.ask("bob", "GET", "/v1/sandboxes")).status == 200
 
     asyncio.run(scenario())
+
+
+def test_refusals_are_counted_under_their_own_codes(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A line of each code at a time, with how many of it there were since."""
+
+    async def scenario() -> None:
+        async with doorway(tmp_path, tiers={"small": {"requests_per_s": 0.001, "burst": 1}}) as way:
+            for key in ("acme", "acme", "acme", "", ""):
+                await way.ask(key, "GET", "/v1/sandboxes")
+            monkeypatch.setattr("hotbed.server.door.LOG_EVERY_S", 0.0)
+            await way.ask("acme", "GET", "/v1/sandboxes")
+
+    asyncio.run(scenario())
+
+    lines = [line for line in caplog.messages if line.startswith("event=refused")]
+    assert [line.split()[1::2] for line in lines] == [
+        ["code=rate_limited", "times=1"],
+        ["code=unauthorized", "times=1"],
+        ["code=rate_limited", "times=2"],
+    ]
 
 
 def test_a_tier_that_is_gone_is_refused(tmp_path: Path) -> None:
