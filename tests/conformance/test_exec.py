@@ -234,6 +234,19 @@ def test_more_input_than_any_buffer_arrives_whole(harness: Harness) -> None:
     assert outcome.stdout.split()[1] == b"2097152"
 
 
+def test_a_stream_may_come_with_more_stdin_than_a_pipe_holds(harness: Harness) -> None:
+    """It was sent with the request: that it is read is no news."""
+
+    async def forget(stream: int, data: bytes) -> None:
+        pass
+
+    request = ExecRequest(kind="command", program=b"sleep 0.1; cksum", stdin=bytes(300_000), timeout_s=20.0)
+    with harness.box() as box:
+        outcome = harness.run(box.exec(request, forget))
+
+    assert outcome.stdout.split()[1] == b"300000"
+
+
 def test_the_input_of_an_idle_terminal_can_be_ended(harness: Harness) -> None:
     """As by Ctrl-D: the program reads its end, and the sandbox goes on. The fake has no terminals."""
     started: list[Running] = []

@@ -17,6 +17,7 @@ class Pump:
         self.on_fed: Optional[Callable[[int], None]] = None
         self._end_mark = end_mark
         self._left = memoryview(b"")
+        self._own = 0  # bytes of it that nobody is told of
         self._watched = self._ending = False
         self._fd = -1
 
@@ -31,7 +32,12 @@ class Pump:
         self._fd = fd
 
     def feed(self, data: bytes) -> None:
-        """Write, now or when there is room. What nobody will read counts as fed."""
+        """Write, now or when there is room. What nobody will read counts as fed.
+
+        What comes before there is an `on_fed` came with the request, and is told to nobody.
+        """
+        if self.on_fed is None:
+            self._own += len(data)
         if self._fd < 0 or self._ending:
             self._fed(len(data))
         else:
@@ -56,8 +62,10 @@ class Pump:
             self._left = memoryview(b"")
 
     def _fed(self, count: int) -> None:
-        if count and self.on_fed is not None:
-            self.on_fed(count)
+        own = min(count, self._own)
+        self._own -= own
+        if count > own and self.on_fed is not None:
+            self.on_fed(count - own)
 
     def _flush(self) -> None:
         try:

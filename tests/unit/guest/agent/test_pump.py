@@ -45,6 +45,21 @@ def test_more_can_be_fed_until_the_end(loop: Loop) -> None:
     os.close(end)
 
 
+def test_what_came_with_the_request_is_not_told_as_fed(loop: Loop) -> None:
+    """However much of it still waits when the first is fed."""
+    fed: list[int] = []
+    end, pump = pipe_with(loop, b"a" * 100_000, keep_open=True)
+    pump.on_fed = fed.append
+    pump.feed(b"b" * 1000)
+    got = os.read(end, 1 << 20)
+    loop.turn()
+    got += os.read(end, 1 << 20)
+    os.close(end)
+    pump.close()
+
+    assert (len(got), sum(fed)) == (101_000, 1000)
+
+
 def test_a_reader_that_left_is_no_error(loop: Loop) -> None:
     """What was to be read is dropped."""
     end, pump = pipe_with(loop, b"x" * 500_000, keep_open=True)
