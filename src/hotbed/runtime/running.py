@@ -16,7 +16,6 @@ from hotbed.guest.frames import FrameError, Header
 
 ALLOWANCE = WINDOW + (8 << 20)  # what is in the pipes when an exec ends comes without credit
 _OWED_MOST = WINDOW // 4
-_END = 1  # bytes that the end of a terminal's input comes to
 
 Post = Callable[[Header, bytes], object]
 Piece = tuple[Header, bytes]
@@ -107,8 +106,7 @@ class RunningExec:
             self._say("input", part)
 
     def end_input(self) -> None:
-        """An empty input is its end. On a terminal that is a character, which is told as taken like any other."""
-        self._under_way += _END
+        """An empty input is its end."""
         self._say("input")
 
     def signal(self, number: int) -> None:

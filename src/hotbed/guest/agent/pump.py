@@ -47,6 +47,7 @@ class Pump:
     def end(self) -> None:
         """Close once everything is written."""
         if self._end_mark and not self._ending:
+            self._own += len(self._end_mark)
             self.feed(self._end_mark)
         self._ending = True
         if self._fd >= 0:

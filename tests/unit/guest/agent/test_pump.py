@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from hotbed.guest.agent.loop import Loop
-from hotbed.guest.agent.pump import pipe_with
+from hotbed.guest.agent.pump import Pump, pipe_with
 
 
 @pytest.fixture
@@ -58,6 +58,22 @@ def test_what_came_with_the_request_is_not_told_as_fed(loop: Loop) -> None:
     pump.close()
 
     assert (len(got), sum(fed)) == (101_000, 1000)
+
+
+def test_the_mark_of_the_end_is_not_told_as_fed(loop: Loop) -> None:
+    """Nobody fed it: the node ends whoever says that more was read than it sent."""
+    fed: list[int] = []
+    end, writer = os.pipe2(os.O_NONBLOCK)
+    pump = Pump(loop, end_mark=b"\x04")
+    pump.take(writer)
+    pump.on_fed = fed.append
+    pump.feed(b"ab")
+    pump.end()
+    pump.feed(b"too late")
+
+    assert (os.read(end, 10), sum(fed)) == (b"ab\x04", len(b"abtoo late"))
+    pump.close()
+    os.close(end)
 
 
 def test_a_reader_that_left_is_no_error(loop: Loop) -> None:
