@@ -14,10 +14,16 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-BOOT = (
-    "import sys, json; from hotbed.server.serving import run; from hotbed.server.settings import read_settings;"
-    "sys.exit(run(read_settings(json.loads(sys.argv[1])), ready_fd=int(sys.argv[2])))"
-)
+BOOT = """
+import json, sys
+from hotbed.cli.main import Error, Output, report
+from hotbed.server.serving import run
+from hotbed.server.settings import read_settings
+try:
+    run(read_settings(json.loads(sys.argv[1])), ready_fd=int(sys.argv[2]))
+except Error as error:
+    sys.exit(report(error, Output()))
+"""
 
 
 class UnixConnection(http.client.HTTPConnection):

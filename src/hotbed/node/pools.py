@@ -28,6 +28,7 @@ from hotbed.node.leases import Lease, tenant_id
 from hotbed.node.nursery import Nursery
 from hotbed.node.pool import Pool
 from hotbed.node.relay import Relay
+from hotbed.node.remembered import Remembered
 from hotbed.node.templates import Templates, limits_of
 from hotbed.node.tenants import Tenant
 from hotbed.pools import bundle, envlib, imports
@@ -83,7 +84,7 @@ class Pools:
         self.name: Callable[[Box, str], None] = lambda *_: None  # under which a worker's attempts are told
         self._requirements = Requirements(settings.home / "requirements")
         self._live: dict[str, Pool] = {}
-        self._ended: dict[str, str] = {}  # whose each was
+        self._ended = Remembered[str](REMEMBERED)  # whose each was
         self._relays: dict[str, Relay] = {}
         self._users: dict[TemplateSpec, int] = {}
 
@@ -100,7 +101,8 @@ class Pools:
         """
         pool = self._live.get(pool_id)
         if pool is None or (tenant is not None and tenant_id(pool.lease) != tenant.id):
-            if pool_id in self._ended and (tenant is None or self._ended[pool_id] == tenant.id):
+            whose = self._ended.get(pool_id)
+            if whose is not None and (tenant is None or whose == tenant.id):
                 raise PoolClosed("this pool has ended")
             raise NotFound(f"no pool {pool_id[:64]!r}")
         return pool
@@ -207,9 +209,7 @@ class Pools:
         relay = self._relays.pop(pool.id, None)
         if relay is not None:
             relay.close()
-        self._ended[pool.id] = tenant_id(pool.lease)
-        while len(self._ended) > REMEMBERED:
-            self._ended.pop(next(iter(self._ended)))
+        self._ended.add(pool.id, tenant_id(pool.lease))
         self.slots.give_back(pool.slots or 0)
         spec = pool.template.spec
         self._users[spec] = self._users.pop(spec) - 1  # moved to the end: the order is that of last use

@@ -14,7 +14,6 @@ import asyncio
 import logging
 import secrets
 import time
-from collections import OrderedDict
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -24,6 +23,7 @@ from hotbed.errors import AtCapacity, NotFound, SandboxGone, SandboxSuspended
 from hotbed.node.held import HeldBox
 from hotbed.node.jobs import Jobs
 from hotbed.node.leases import tenant_id
+from hotbed.node.remembered import Remembered
 from hotbed.node.tenants import Tenant
 from hotbed.runtime.base import Determinism, Limits, Template
 from hotbed.wire.sandboxes import SandboxCreated, SandboxRow
@@ -154,8 +154,7 @@ class Sessions:
     def __init__(self, node_id: str, *, remembered: int = REMEMBERED) -> None:
         self._node_id = node_id
         self._live: dict[str, Session] = {}
-        self._ended: OrderedDict[str, tuple[str, str]] = OrderedDict()  # why, and whose it was
-        self._remembered = remembered
+        self._ended = Remembered[tuple[str, str]](remembered)  # why, and whose it was
 
     def __len__(self) -> int:
         return len(self._live)
@@ -181,7 +180,7 @@ class Sessions:
         session = self._live.get(session_id)
         owner = tenant_id(session.held.lease if session is not None else None)  # the same steps for what is not there
         if session is None or (tenant is not None and owner != tenant.id):
-            reason, whose = self._ended.get(session_id, ("", ""))
+            reason, whose = self._ended.get(session_id) or ("", "")
             if reason and (tenant is None or whose == tenant.id):
                 raise SandboxGone(f"the sandbox has ended: {REASONS.get(reason, reason)}")
             if (
@@ -197,9 +196,7 @@ class Sessions:
         if session.timer is not None:
             session.timer.cancel()
         self._live.pop(session.id, None)
-        self._ended[session.id] = (reason, tenant_id(session.held.lease))
-        while len(self._ended) > self._remembered:
-            self._ended.popitem(last=False)
+        self._ended.add(session.id, (reason, tenant_id(session.held.lease)))
         log.info("event=sandbox_ended sandbox=%s reason=%s execs=%d", session.id, reason, session.exec_count)
 
     def _watch_clock(self, session: Session) -> None:

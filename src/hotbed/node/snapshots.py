@@ -19,6 +19,7 @@ from hotbed.node.kept import Kept, KeptLayer, Snapshot
 from hotbed.node.leases import Lease, tenant_id
 from hotbed.node.nursery import Nursery
 from hotbed.node.pool import Pool
+from hotbed.node.remembered import Remembered
 from hotbed.node.tenants import Tenant
 from hotbed.pools.workers import Worker
 from hotbed.runtime import snapshots as runtime
@@ -50,7 +51,7 @@ class Snapshots:
         self._backend = backend
         self._nursery = nursery
         self._kept: dict[str, Snapshot] = {}
-        self._freed: dict[str, str] = {}  # whose each was
+        self._freed = Remembered[str](REMEMBERED)  # whose each was
 
     def __len__(self) -> int:
         return len(self._kept)
@@ -67,7 +68,7 @@ class Snapshots:
         """A live snapshot. Raises `NotFound`, also of another tenant's when it is asked for under a tenant's lease."""
         kept = self._kept.get(snapshot_id)
         if kept is None or not kept.is_alive() or not _sees(seen_by, kept):
-            raise NotFound(f"no snapshot {snapshot_id[:64]!r}", hint="it was freed, or its template has ended")
+            raise _unknown(snapshot_id)
         return kept
 
     def check_owner(self, snapshot_id: str, tenant: Tenant | None) -> None:
@@ -78,7 +79,7 @@ class Snapshots:
         kept = self._kept.get(snapshot_id)
         owner = tenant_id(kept.lease) if kept is not None else self._freed.get(snapshot_id)
         if owner is None or (tenant is not None and owner != tenant.id):
-            raise NotFound(f"no snapshot {snapshot_id[:64]!r}", hint="it was freed, or its template has ended")
+            raise _unknown(snapshot_id)
 
     def begin_with(
         self,
@@ -178,9 +179,7 @@ class Snapshots:
         """Free one. Returns at once; idempotent."""
         if self._kept.pop(kept.id, None) is None:
             return
-        self._freed[kept.id] = tenant_id(kept.lease)
-        while len(self._freed) > REMEMBERED:
-            self._freed.pop(next(iter(self._freed)))
+        self._freed.add(kept.id, tenant_id(kept.lease))
         if kept.lease is not None:
             kept.lease.leave(kept)
         log.info("event=snapshot_freed snapshot=%s reason=%s", kept.id, reason)
@@ -244,3 +243,7 @@ class _Remake:
             held.discard("it could not be restored")
             raise
         return Worker(index, generation, held, vessel.lane, vessel.program)
+
+
+def _unknown(snapshot_id: str) -> NotFound:
+    return NotFound(f"no snapshot {snapshot_id[:64]!r}", hint="it was freed, or its template has ended")

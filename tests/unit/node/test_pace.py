@@ -14,6 +14,7 @@ from hotbed.wire.sandboxes import CreateSandbox
 from tests.unit.node.nodes import running_node
 
 LONG_S = 3600.0  # instead of a time that a test would have to be faster than
+PYTHON = CreateSandbox(template="python")
 
 
 @pytest.fixture(autouse=True)
@@ -23,23 +24,43 @@ def slow_clock(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pace, "TICK_S", LONG_S)
 
 
-def crowded(*, idle: bool = False) -> Pace:
-    """One core, and whether it has nothing to do."""
-    return Pace(cores=1, runnable=lambda: 1 if idle else 2)
+class Crowd:
+    """One core, as many programs as let a birth wait, and births that last until this does."""
 
+    def __init__(self, *, programs_of: str = "a", idle: bool = False) -> None:
+        self.pace = Pace(cores=1, runnable=lambda: 1 if idle else 2)
+        self.born: list[str] = []
+        self._over = asyncio.Event()
+        self._births: list[asyncio.Task[None]] = []
+        self._programs = ExitStack()
+        for _ in range(BUSY_PER_CORE):
+            self._programs.enter_context(self.pace.program(programs_of))
 
-def fill(it: Pace, stack: ExitStack, tenant: str = "a") -> None:
-    """As many programs as let a birth wait."""
-    for _ in range(BUSY_PER_CORE):
-        stack.enter_context(it.program(tenant))
+    async def __aenter__(self) -> Crowd:
+        return self
 
+    async def __aexit__(self, *_: object) -> None:
+        await self.disperse()
+        self._over.set()
+        await asyncio.wait_for(asyncio.gather(*self._births, return_exceptions=True), 60)
 
-async def give_birth(it: Pace, tenant: str, born: list[str], until: asyncio.Event) -> None:
-    """A birth that notes when it began, and ends when it is told to."""
-    with it.birth(tenant) as birth:
-        await birth.begin()
-        born.append(tenant)
-        await until.wait()
+    async def ask(self, *tenants: str) -> list[asyncio.Task[None]]:
+        """Births, each of which notes when it begins."""
+        births = [asyncio.create_task(self._give_birth(tenant)) for tenant in tenants]
+        self._births += births
+        await settle()
+        return births
+
+    async def disperse(self) -> None:
+        """Every program ends."""
+        self._programs.close()
+        await settle()
+
+    async def _give_birth(self, tenant: str) -> None:
+        with self.pace.birth(tenant) as birth:
+            await birth.begin()
+            self.born.append(tenant)
+            await self._over.wait()
 
 
 async def settle() -> None:
@@ -50,54 +71,37 @@ async def settle() -> None:
 
 def test_a_birth_waits_for_one_of_many_to_end_and_programs_never_do() -> None:
     async def scenario() -> None:
-        it, end = crowded(), asyncio.Event()
-        born: list[str] = []
-        with ExitStack() as programs:
-            fill(it, programs)
-            with it.program("a"):
-                waiting = asyncio.create_task(give_birth(it, "a", born, end))
-                await settle()
-                assert born == []
+        async with Crowd() as crowd:
+            with crowd.pace.program("a"):
+                await crowd.ask("a")
             await settle()
-            assert born == []  # one ended, but that was one too many
-        await settle()
-        assert born == ["a"]
-        end.set()
-        await waiting
+            assert crowd.born == []  # one ended, but that was one too many
+            await crowd.disperse()
+            assert crowd.born == ["a"]
 
     asyncio.run(scenario())
 
 
 def test_births_count_as_well_and_give_their_room_back_when_they_fail() -> None:
     async def scenario() -> None:
-        it, end = crowded(), asyncio.Event()
-        born: list[str] = []
-        births = [asyncio.create_task(give_birth(it, "a", born, end)) for _ in range(BUSY_PER_CORE + 1)]
-        await settle()
-        assert len(born) == BUSY_PER_CORE
-        births[0].cancel()
-        await settle()
-        assert len(born) == BUSY_PER_CORE + 1
-        end.set()
-        await asyncio.gather(*births, return_exceptions=True)
+        async with Crowd() as crowd:
+            await crowd.disperse()
+            births = await crowd.ask(*["a"] * (BUSY_PER_CORE + 1))
+            assert len(crowd.born) == BUSY_PER_CORE
+            births[0].cancel()
+            await settle()
+            assert len(crowd.born) == BUSY_PER_CORE + 1
 
     asyncio.run(scenario())
 
 
 def test_one_that_is_cancelled_while_it_waits_takes_no_room() -> None:
     async def scenario() -> None:
-        it, end = crowded(), asyncio.Event()
-        born: list[str] = []
-        with ExitStack() as programs:
-            fill(it, programs)
-            first = asyncio.create_task(give_birth(it, "first", born, end))
-            second = asyncio.create_task(give_birth(it, "second", born, end))
-            await settle()
+        async with Crowd() as crowd:
+            first, _ = await crowd.ask("first", "second")
             first.cancel()
-        await settle()
-        assert born == ["second"]
-        end.set()
-        await second
+            await crowd.disperse()
+            assert crowd.born == ["second"]
 
     asyncio.run(scenario())
 
@@ -106,50 +110,33 @@ def test_whose_fewest_are_busy_comes_first() -> None:
     """A tenant with many programs does not keep another's sandbox back for longer than one of its own."""
 
     async def scenario() -> None:
-        it, end = crowded(), asyncio.Event()
-        born: list[str] = []
-        with ExitStack() as programs:
-            fill(it, programs, "many")
-            births = [asyncio.create_task(give_birth(it, who, born, end)) for who in ("many", "few", "many")]
-            await settle()
-        await settle()
-        assert born[0] == "few"
-        end.set()
-        await asyncio.gather(*births)
+        async with Crowd(programs_of="many") as crowd:
+            await crowd.ask("many", "few", "many")
+            await crowd.disperse()
+            assert crowd.born == ["few", "many", "many"]
 
     asyncio.run(scenario())
 
 
 def test_what_runs_for_long_keeps_nobody_back(monkeypatch: pytest.MonkeyPatch) -> None:
     async def scenario() -> None:
-        it, end = crowded(), asyncio.Event()
-        born: list[str] = []
-        with ExitStack() as programs:
-            fill(it, programs)
+        async with Crowd() as crowd:
             monkeypatch.setattr(pace, "YOUNG_S", 0.0)
-            end.set()
-            await give_birth(it, "a", born, end)
+            await crowd.ask("a")
+            assert crowd.born == ["a"]
 
     asyncio.run(scenario())
 
 
 @pytest.mark.parametrize("idle", [True, False])
-def test_one_for_each_core_is_let_in_at_a_tick_if_there_is_a_processor_for_it(
-    idle: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_one_for_each_core_is_let_in_at_a_tick_if_there_is_a_processor_for_it(idle: bool) -> None:
     async def scenario() -> None:
-        it, end = crowded(idle=idle), asyncio.Event()
-        born: list[str] = []
-        with ExitStack() as programs:
-            fill(it, programs)
-            births = [asyncio.create_task(give_birth(it, "a", born, end)) for _ in range(3)]
-            await settle()
+        async with Crowd(idle=idle) as crowd:
+            await crowd.ask("a", "a", "a")
             for ticks in (1, 2, 3):
-                it._tick()
+                crowd.pace._tick()
                 await settle()
-                assert len(born) == (ticks if idle else 0)
-        end.set()
-        await asyncio.gather(*births)
+                assert len(crowd.born) == (ticks if idle else 0)
 
     asyncio.run(scenario())
 
@@ -158,26 +145,23 @@ def test_a_tick_comes_by_itself_while_somebody_waits(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(pace, "TICK_S", 0.001)
 
     async def scenario() -> None:
-        it, end = crowded(idle=True), asyncio.Event()
-        born: list[str] = []
-        with ExitStack() as programs:
-            fill(it, programs)
-            end.set()
-            await asyncio.wait_for(asyncio.gather(*(give_birth(it, "a", born, end) for _ in range(3))), 60)
+        async with Crowd(idle=True) as crowd:
+            await crowd.ask("a", "a", "a")
+            while len(crowd.born) < 3:
+                await asyncio.sleep(0.001)
 
-    asyncio.run(scenario())
+    asyncio.run(asyncio.wait_for(scenario(), 60))
 
 
 def test_a_sandbox_that_waits_for_its_birth_is_not_made_once_the_node_drains() -> None:
     async def scenario() -> None:
-        async with running_node() as node:
-            node.pace = crowded()
-            with ExitStack() as programs:
-                fill(node.pace, programs)
-                waiting = asyncio.create_task(node.create_sandbox(CreateSandbox(template="python"), None))
-                await settle()
-                assert (node.admission.running, node.stats.counts["forks"]) == (1, 0)
-                node.draining = True
+        async with running_node() as node, Crowd() as crowd:
+            node.pace = crowd.pace
+            waiting = asyncio.create_task(node.create_sandbox(PYTHON, None))
+            await settle()
+            assert (node.admission.running, node.stats.counts["forks"]) == (1, 0)
+            node.draining = True
+            await crowd.disperse()
             with pytest.raises(Draining):
                 await waiting
             assert (node.admission.running, node.stats.counts["forks"]) == (0, 0)
@@ -187,14 +171,13 @@ def test_a_sandbox_that_waits_for_its_birth_is_not_made_once_the_node_drains() -
 
 def test_a_client_that_goes_while_its_sandbox_waits_gives_its_turn_back() -> None:
     async def scenario() -> None:
-        async with running_node() as node:
-            node.pace = crowded()
-            with ExitStack() as programs:
-                fill(node.pace, programs)
-                waiting = asyncio.create_task(node.create_sandbox(CreateSandbox(template="python"), None))
-                await settle()
-                waiting.cancel()
-                await settle()
-                assert (waiting.cancelled(), node.admission.running) == (True, 0)
+        async with running_node() as node, Crowd() as crowd:
+            node.pace = crowd.pace
+            waiting = asyncio.create_task(node.create_sandbox(PYTHON, None))
+            await settle()
+            assert node.admission.running == 1
+            waiting.cancel()
+            await settle()
+            assert (waiting.cancelled(), node.admission.running) == (True, 0)
 
     asyncio.run(scenario())

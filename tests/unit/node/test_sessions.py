@@ -9,6 +9,7 @@ import pytest
 
 from hotbed.errors import NotFound, SandboxGone
 from hotbed.node.node import Node
+from hotbed.node.remembered import Remembered
 from hotbed.node.sessions import Session, Sessions, next_deadline
 from hotbed.wire.sandboxes import CreateSandbox
 from tests.unit.node.nodes import running_node
@@ -97,7 +98,7 @@ def test_the_memory_of_ended_names_is_bounded() -> None:
 
     async def scenario() -> None:
         async with running_node() as node:
-            node.sessions._remembered = 2
+            node.sessions._ended = Remembered(2)
             ended = [await make(node) for _ in range(3)]
             for session in ended:
                 await session.held.end("deleted")

@@ -107,7 +107,7 @@ def test_a_second_node_on_one_socket_says_who_is_first(tmp_path: Path) -> None:
     with node_process(tmp_path) as node, node_process(tmp_path) as second:
         assert (second.word["ready"], second.word["code"]) == (False, "node_unavailable")
         assert str(node.pid) in second.word["message"]
-        assert second.process.wait(20)
+        assert second.process.wait(20) == 3
         assert node.call("GET", "/v1/health")[0] == 200
 
 

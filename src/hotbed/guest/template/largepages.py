@@ -16,7 +16,7 @@ A kernel that refuses leaves everything as it was, and forks as they were.
 from __future__ import annotations
 
 import ctypes
-from typing import Iterable, Iterator, List, NamedTuple
+from typing import BinaryIO, Iterable, Iterator, List, NamedTuple, Tuple
 
 from .. import kernel
 
@@ -26,6 +26,7 @@ _HEAP_USED = _PAGES * 3 // 4  # of a large page; what is not there yet would tak
 _TEXT_USED = _PAGES // 4
 _MOST_TEXT = 8  # large pages: an interpreter takes two. Nobody runs all of a library of hundreds
 
+_PAGEMAP = "/proc/self/pagemap"  # there is none in some kernels
 _NR_MMAP, _NR_MPROTECT, _NR_MUNMAP, _NR_MREMAP, _NR_MADVISE = 9, 10, 11, 25, 28
 _READ, _WRITE, _EXECUTE = 1, 2, 4
 _PRIVATE_ANONYMOUS = 0x22
@@ -44,11 +45,20 @@ class Span(NamedTuple):
 
 def lay() -> int:
     """Put large pages wherever they fit; how many there are then. For a process with one thread."""
-    with open("/proc/self/maps") as maps:
-        found = list(spans(maps))
-    heap = [at for span in found if not span.name for at in _whole(span) if _present(at) >= _HEAP_USED]
-    text = [at for span in found if span.executable for at in _whole(span) if _present(at) >= _TEXT_USED]
+    try:
+        heap, text = _places()
+    except OSError:  # nobody says what is in memory
+        return 0
     return sum(map(_collapse, heap)) + sum(map(_replace, text[:_MOST_TEXT]))
+
+
+def _places() -> Tuple[List[int], List[int]]:
+    """Where a large page of heap may be, and one of a library."""
+    with open("/proc/self/maps") as maps, open(_PAGEMAP, "rb", buffering=0) as pagemap:
+        found = list(spans(maps))
+        heap = [at for span in found if not span.name for at in _whole(span) if _present(pagemap, at) >= _HEAP_USED]
+        text = [at for span in found if span.executable for at in _whole(span) if _present(pagemap, at) >= _TEXT_USED]
+    return heap, text
 
 
 def spans(maps: Iterable[str]) -> Iterator[Span]:
@@ -77,12 +87,10 @@ def _whole(span: Span) -> List[int]:
     return list(range(first, span.end - LARGE + 1, LARGE))
 
 
-def _present(at: int) -> int:
+def _present(pagemap: BinaryIO, at: int) -> int:
     """How many of a large page's small ones are in memory and mapped (Documentation/admin-guide/mm/pagemap.rst)."""
-    with open("/proc/self/pagemap", "rb", buffering=0) as pagemap:
-        pagemap.seek(at // PAGE * 8)
-        words = pagemap.read(_PAGES * 8)
-    return sum(top >> 7 for top in words[7::8])
+    pagemap.seek(at // PAGE * 8)
+    return sum(top >> 7 for top in pagemap.read(_PAGES * 8)[7::8])
 
 
 def _collapse(at: int) -> bool:

@@ -75,8 +75,9 @@ def test_what_is_laid_is_large_and_holds_what_was_there() -> None:
     assert told["kib"] >= 2048 * told["laid"]
 
 
-def test_a_kernel_that_refuses_leaves_everything_as_it_was() -> None:
-    refusing = LAYING.replace("laid =", "largepages._COLLAPSE = 9999; laid =")
+@pytest.mark.parametrize("refused", ["_COLLAPSE = 9999", "_PAGEMAP = '/proc/self/no_pagemap'"])
+def test_a_kernel_that_refuses_leaves_everything_as_it_was(refused: str) -> None:
+    refusing = LAYING.replace("laid =", f"largepages.{refused}; laid =")
 
     told = _in_a_process(refusing)
 
